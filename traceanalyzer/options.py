@@ -1,0 +1,125 @@
+"""Options of a run as frozen values: limits for reading, the selection, and the thresholds of judgement.
+
+Every threshold has a name, a default, a unit and the reason for the default, so that a report can print
+what it was judged by and a user can override it by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+from traceanalyzer.errors import OptionError
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class ReadLimits:
+    """Bounds on what a file may make us do. Sizes are bytes after decompression."""
+
+    max_bytes: int = 8 * GIB
+    """Longest input read. A gzip file that expands beyond it is refused (``--max-bytes``)."""
+    max_depth: int = 256
+    """Deepest nesting of one event; deeper ones are dropped and counted (``--max-depth``)."""
+    max_event_bytes: int = 64 * MIB
+    """Longest single event; also the longest stretch without an event boundary (``--max-event-bytes``)."""
+    max_rows: int = 30_000_000
+    """Most rows kept (device, runtime and host rows together), about 100 bytes each (``--max-rows``)."""
+    chunk_bytes: int = 4 * MIB
+    """How much is decoded at a time; memory grows with it, speed hardly."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What part of the trace to report: each field narrows it, ``None`` means everything."""
+
+    range_name: str | None = None
+    device: int | None = None
+    stream: int | None = None
+    kernel: str | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        """True when nothing is narrowed."""
+        return self == Selection()
+
+    def describe(self) -> dict[str, str | int]:
+        """Return the narrowed fields only, for the report."""
+        return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) is not None}
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A number a judgement hangs on."""
+
+    name: str
+    default: float
+    unit: str
+    reason: str
+
+
+THRESHOLDS: dict[str, Threshold] = {
+    t.name: t
+    for t in (
+        Threshold(
+            "starved_fraction", 0.5, "share of launches",
+            "half of all launches met an empty stream: the typical launch waits for the host (TA201)",
+        ),
+        Threshold(
+            "full_fraction", 0.1, "share of launches",
+            "below this share of starved launches the queue is fed ahead of the device (TA201)",
+        ),
+        Threshold(
+            "idle_share", 0.1, "share of the device's span",
+            "starved launches with less idle than this cost nothing worth a finding (TA201)",
+        ),
+        Threshold(
+            "copy_share", 0.5, "share of busy time",
+            "a device mostly busy with copies is bound by them, whatever the launches do (TA201)",
+        ),
+        Threshold(
+            "derived_ratio", 0.7, "kernel / dispatch",
+            "the profiler inflates dispatch; below this ratio the unprofiled run is CPU-bound too (TA201)",
+        ),
+        Threshold("reading_ratio", 1.10, "event reading / self-time", "10 % is beyond timer noise (TA202)"),
+        Threshold("reading_excess_us", 1.0, "us", "event stamps resolve about 0.5 us (TA202)"),
+        Threshold("lost_share", 0.01, "share of launches or device rows", "one in a hundred (TA103)"),
+        Threshold("early_us", 1.0, "us", "host and device clocks agree to about 1 us (TA104)"),
+        Threshold(
+            "skew_dispatch_share", 0.5, "share of the dispatch interval",
+            "a clock offset under half a dispatch interval cannot turn a fed queue into a starved one (TA104)",
+        ),
+        Threshold(
+            "min_launches", 10, "launches",
+            "a queue needs some history before its state means anything; the share of so few is chance",
+        ),
+        Threshold(
+            "long_pause_us", 100.0, "us",
+            "a pause this long and ten times the median gap is an event of its own, not a late launch",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class AnalysisOptions:
+    """Everything :func:`traceanalyzer.analyze` can be told beside the file."""
+
+    selection: Selection = field(default_factory=Selection)
+    limits: ReadLimits = field(default_factory=ReadLimits)
+    thresholds: dict[str, float] = field(default_factory=dict)
+    show_paths: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self.thresholds:
+            if name not in THRESHOLDS:
+                from difflib import get_close_matches
+
+                near = get_close_matches(name, THRESHOLDS, 1)
+                hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(sorted(THRESHOLDS))}"
+                raise OptionError("unknown_threshold", f"no threshold is called '{name}'", hint=hint)
+
+    def threshold(self, name: str) -> float:
+        """Return the value in force for a threshold of :data:`THRESHOLDS`, in its own unit."""
+        return self.thresholds.get(name, THRESHOLDS[name].default)

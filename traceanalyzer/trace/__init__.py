@@ -1,0 +1,1 @@
+"""Reading: from the bytes of a trace file to linked, columnar tables."""

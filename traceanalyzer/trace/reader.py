@@ -1,0 +1,34 @@
+"""From a path to a :class:`~traceanalyzer.trace.tables.Trace`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from traceanalyzer.options import ReadLimits
+from traceanalyzer.trace.build import build
+from traceanalyzer.trace.columns import Columns
+from traceanalyzer.trace.salvage import Salvage
+from traceanalyzer.trace.source import Progress, Source
+from traceanalyzer.trace.stream import EventStream
+from traceanalyzer.trace.tables import Trace
+
+
+def read(path: str | Path, limits: ReadLimits | None = None, progress: Progress | None = None) -> Trace:
+    """Return the tables of a trace: ``.json``, ``.json.gz`` or ``-`` for standard input.
+
+    ``progress`` is called with the bytes read so far and the file's size. Raises
+    :class:`~traceanalyzer.errors.TraceFormatError` when nothing can be made of the input; smaller damage is
+    repaired or left out and stands in ``trace.meta.salvage``.
+    """
+    limits = limits or ReadLimits()
+    salvage = Salvage()
+    source = Source(path, limits, progress)
+    events = EventStream(source.pieces(), source.name, limits, salvage)
+    columns = Columns(limits, salvage)
+    for batch in events.batches():
+        columns.add(batch)
+    if source.damaged_at is not None:
+        salvage.incomplete = True
+        salvage.note(f"the gzip data is damaged or cut off at compressed byte {source.damaged_at}")
+    file_format = f"{'gzip, ' if source.compressed else ''}JSON {events.flavour}"
+    return build(columns, events.top, source.name, file_format)

@@ -1,0 +1,77 @@
+"""Repair of one damaged event: make its text JSON again without guessing at its meaning.
+
+What is repaired: raw control bytes and unknown escapes inside strings, bytes that are not UTF-8, bare
+words such as ``NaN`` (they become null, so the row has no such value), stray commas, numbers in a form
+JSON does not know (also null). What cannot be repaired is dropped by the caller and counted.
+"""
+
+from __future__ import annotations
+
+import re
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.S)
+_BAD_ESCAPE = re.compile(rb'\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4})|)', re.S)
+_CONTROL = re.compile(rb"[\x00-\x1f]")
+_BARE = re.compile(rb'[^\s{}\[\],:"]+')
+_JSON_WORD = re.compile(rb"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)\Z")
+_STRAY_COMMA = re.compile(rb",(?=\s*[,}\]])|(?<=[{\[,])\s*,")
+_QUOTE_AFTER_BACKSLASH = re.compile(rb'\\"(?=\s*[,}\]:])')
+
+
+def repair_event(text: bytes) -> bytes:
+    """Return the event with its strings, words and commas made valid; the caller decodes and decides."""
+    out: list[bytes] = []
+    position = 0
+    for match in _STRING.finditer(text):
+        out.append(_repair_between(text[position : match.start()]))
+        out.append(_repair_string(match[0]))
+        position = match.end()
+    out.append(_repair_between(text[position:]))
+    return b"".join(out)
+
+
+def repair_trailing_backslash(text: bytes) -> bytes:
+    r"""Return the event with ``\"`` read as the end of a string where a comma, colon or bracket follows.
+
+    A Windows folder written without escaping (``"C:\dir\"``) hides its closing quote this way.
+    """
+    return _QUOTE_AFTER_BACKSLASH.sub(rb'\\\\"', text)
+
+
+def decode_text(text: bytes) -> tuple[str, bool]:
+    """Return the string of a JSON string literal's text and whether bytes had to be replaced in it."""
+    import json
+
+    damaged = False
+    try:
+        decoded = text.decode("utf-8")
+    except UnicodeDecodeError:
+        decoded, damaged = text.decode("utf-8", "replace"), True
+    try:
+        value = json.loads(decoded, strict=False)
+    except ValueError:
+        return decoded.strip().strip('"'), True
+    if not isinstance(value, str):
+        return decoded.strip(), damaged
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:  # a lone surrogate escape
+        return value.encode("utf-8", "replace").decode("utf-8"), True
+    return value, damaged
+
+
+def _repair_string(literal: bytes) -> bytes:
+    literal = _CONTROL.sub(lambda m: b"\\u%04x" % m[0][0], literal)
+    if b"\\" in literal:
+        inner = _BAD_ESCAPE.sub(lambda m: m[0] if m[1] or m[2] else rb"\\", literal[1:-1])
+        literal = b'"' + inner + b'"'
+    try:
+        literal.decode("utf-8")
+    except UnicodeDecodeError:
+        literal = literal.decode("utf-8", "replace").encode("utf-8")
+    return literal
+
+
+def _repair_between(text: bytes) -> bytes:
+    text = _BARE.sub(lambda m: m[0] if _JSON_WORD.match(m[0]) else b"null", text)
+    return _STRAY_COMMA.sub(b"", text)

@@ -1,0 +1,40 @@
+"""What had to be repaired, left out or skipped while reading: counts by reason, with the first position."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Salvage:
+    """The damage report of one file.
+
+    Attributes:
+        repaired: events kept after repair, by what was wrong.
+        excluded: rows left out of every number, by reason. Counts of rows, not of bytes.
+        notes: sentences about the file as a whole, in order of discovery.
+        incomplete: the file ends before its trace does; numbers cover the part that is there.
+        first_offset: byte offset (after decompression) of the first damage, or None.
+    """
+
+    repaired: Counter[str] = field(default_factory=Counter)
+    excluded: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    incomplete: bool = False
+    first_offset: int | None = None
+
+    def at(self, offset: int) -> None:
+        """Remember the earliest damaged byte."""
+        if self.first_offset is None or offset < self.first_offset:
+            self.first_offset = offset
+
+    def note(self, sentence: str) -> None:
+        """Add a sentence once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    @property
+    def touched(self) -> bool:
+        """True when anything was repaired, dropped or missing."""
+        return bool(self.repaired or self.excluded or self.notes or self.incomplete)

@@ -1,0 +1,170 @@
+"""Bytes of a trace: a path or standard input, plain or gzip, in bounded pieces.
+
+Nothing here knows JSON. A gzip stream may have several members; a damaged one gives its sound part and
+says where it broke. The expanded size is bounded by :class:`~traceanalyzer.options.ReadLimits`.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Protocol
+
+from traceanalyzer.errors import TraceFormatError
+from traceanalyzer.options import ReadLimits
+
+Progress = Callable[[int, int | None], None]
+"""Called with (bytes of the file read so far, size of the file or None for a pipe)."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_OTHER_FORMATS: tuple[tuple[bytes, str, str], ...] = (
+    (b"SQLite format 3", "an SQLite database (nsys export?)", "export Chrome JSON from torch.profiler instead"),
+    (b"PK\x03\x04", "a zip archive", "unpack it and give the trace inside"),
+    (b"\x28\xb5\x2f\xfd", "zstd data", "unpack it first: zstd -d"),
+    (b"\xfd7zXZ", "xz data", "unpack it first: xz -d"),
+    (b"BZh", "bzip2 data", "unpack it first: bunzip2"),
+    (b"\xff\xfe", "UTF-16 text", "save it as UTF-8"),
+    (b"\xfe\xff", "UTF-16 text", "save it as UTF-8"),
+)
+
+
+class _Inflater(Protocol):
+    eof: bool
+    unused_data: bytes
+    unconsumed_tail: bytes
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+def _new_inflater() -> _Inflater:
+    """Return a gzip inflater: isal's where it is installed (about twice as fast), else zlib's."""
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return zlib.decompressobj(wbits=31)
+    inflater: _Inflater = isal_zlib.decompressobj(wbits=31)
+    return inflater
+
+
+def _inflate_errors() -> tuple[type[Exception], ...]:
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return (zlib.error, EOFError)
+    return (zlib.error, EOFError, isal_zlib.error)
+
+
+class Source:
+    """One input, read once from start to end.
+
+    Attributes:
+        name: base name of the file, or ``<stdin>``; never the folder, which may name its owner.
+        damaged_at: compressed byte offset where a gzip stream broke off, or ``None``.
+        bytes_out: expanded bytes handed out so far.
+    """
+
+    def __init__(self, path: str | Path, limits: ReadLimits, progress: Progress | None = None) -> None:
+        self._limits = limits
+        self._progress = progress
+        self.damaged_at: int | None = None
+        self.bytes_out = 0
+        self.compressed = False
+        if str(path) == "-":
+            self.name, self.size = "<stdin>", None
+            self._file: IO[bytes] = sys.stdin.buffer
+            return
+        path = Path(path)
+        self.name = path.name
+        try:
+            if path.is_dir():
+                raise TraceFormatError(
+                    "not_a_file", f"'{self.name}' is a folder", hint="give one trace file: traceanalyze report FILE"
+                )
+            self._file = path.open("rb")
+            self.size = path.stat().st_size
+        except OSError as error:
+            what = {
+                errno.ENOENT: "there is no such file",
+                errno.EACCES: "there is no permission to read it",
+            }.get(error.errno or 0, error.strerror or "it cannot be opened")
+            raise TraceFormatError("cannot_open", f"'{self.name}': {what}", hint="check the path") from None
+        except ValueError:
+            raise TraceFormatError("cannot_open", "the path holds a null byte", hint="check the path") from None
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the expanded bytes in pieces of about ``limits.chunk_bytes``."""
+        with self._file:
+            for piece in self._inflated() if self._is_gzip() else self._raw():
+                if piece:
+                    self.bytes_out += len(piece)
+                    if self.bytes_out > self._limits.max_bytes:
+                        raise TraceFormatError(
+                            "too_large",
+                            f"'{self.name}' holds more than {self._limits.max_bytes} bytes",
+                            hint="a real trace? then raise the limit with --max-bytes",
+                        )
+                    yield piece
+
+    def _is_gzip(self) -> bool:
+        head = self._read(1 << 16)
+        self._head = head
+        self.compressed = head.startswith(_GZIP_MAGIC)
+        for magic, what, hint in _OTHER_FORMATS:
+            if head.startswith(magic):
+                raise TraceFormatError(
+                    "unsupported_trace_flavour", f"'{self.name}' is {what}, not a Chrome JSON trace", offset=0, hint=hint
+                )
+        return self.compressed
+
+    def _read(self, n: int) -> bytes:
+        try:
+            data = self._file.read(n)
+        except OSError as error:
+            raise TraceFormatError(
+                "cannot_read", f"'{self.name}': {error.strerror}", hint="check the file or the pipe"
+            ) from None
+        self._bytes_in = getattr(self, "_bytes_in", 0) + len(data)
+        if self._progress is not None:
+            self._progress(self._bytes_in, self.size)
+        return data
+
+    def _raw(self) -> Iterator[bytes]:
+        yield self._head
+        while data := self._read(self._limits.chunk_bytes):
+            yield data
+
+    def _inflated(self) -> Iterator[bytes]:
+        errors = _inflate_errors()
+        inflater, inside_member, position = _new_inflater(), False, 0
+        gathered: list[bytes] = []
+        size = 0
+        data = self._head
+        while data:
+            position += len(data)
+            while data:
+                try:
+                    # Bounded output: a bomb gives one chunk at a time and meets max_bytes early.
+                    out = inflater.decompress(data, self._limits.chunk_bytes)
+                except errors:
+                    self.damaged_at = position - len(data)
+                    break
+                inside_member = not inflater.eof
+                data = inflater.unconsumed_tail
+                if inflater.eof:
+                    # Zero bytes after a member are padding; anything but another member is damage.
+                    data = inflater.unused_data.lstrip(b"\0")
+                    inflater = _new_inflater()
+                gathered.append(out)
+                size += len(out)
+                if size >= self._limits.chunk_bytes:
+                    yield b"".join(gathered)
+                    gathered, size = [], 0
+            if self.damaged_at is not None:
+                break
+            data = self._read(1 << 17)
+        yield b"".join(gathered)
+        if inside_member and self.damaged_at is None:
+            self.damaged_at = position
