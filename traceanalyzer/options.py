@@ -91,10 +91,6 @@ THRESHOLDS: dict[str, Threshold] = {
             "a clock offset under half a dispatch interval cannot turn a fed queue into a starved one (TA104)",
         ),
         Threshold(
-            "min_launches", 10, "launches",
-            "a queue needs some history before its state means anything; the share of so few is chance",
-        ),
-        Threshold(
             "long_pause_us", 100.0, "us",
             "a pause this long and ten times the median gap is an event of its own, not a late launch",
         ),

@@ -1,0 +1,69 @@
+"""How much of the device's record is linked to a launch, by API: a reader sees what a number rests on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from traceanalyzer.analysis.launching import Launching
+from traceanalyzer.analysis.streams import Waits
+from traceanalyzer.trace.launch_names import ApiClass
+from traceanalyzer.trace.tables import NO_ROW, Bool, Trace
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Linkage of the selected device rows.
+
+    ``by_api`` counts device rows per API, most first. ``unknown_apis`` are those of the APIs that the launch
+    table does not know. ``unlinked_head`` of the ``unlinked`` rows start before the first linked one: work
+    queued before the profiler started. ``lost`` are kernel and graph launch calls (rows of ``trace.calls``)
+    without a device row, of which ``lost_head`` come before the first call that has one; ``captured`` ran
+    nothing because a graph was being captured. ``empty`` copy and fill calls own no row (zero bytes long).
+    """
+
+    rows: int
+    linked: int
+    launches: int
+    by_api: dict[str, int]
+    unknown_apis: list[str]
+    unlinked: int
+    unlinked_head: int
+    lost: list[int]
+    lost_head: int
+    launch_calls: int
+    captured: int
+    empty: int
+
+
+def coverage(trace: Trace, host: Launching, found: Waits, chosen: Bool, chosen_calls: Bool) -> Coverage:
+    """Return the coverage of the chosen device rows and host calls."""
+    rows, calls = trace.activities, trace.calls
+    linked = chosen & found.linked
+    apis = Counter(calls.api[rows.call[linked]].tolist())
+    unlinked = chosen & ~found.linked
+    head = 0
+    if linked.any():
+        head = int(np.count_nonzero(rows.start_ns[unlinked] < rows.start_ns[linked].min()))
+    by_name = host.by_name & chosen_calls
+    lost = np.flatnonzero(by_name & ~host.owns & ~host.captured)
+    owning = np.flatnonzero(by_name & host.owns)
+    lost_head = int(np.count_nonzero(calls.start_ns[lost] < calls.start_ns[owning].min())) if len(owning) else 0
+    memory = np.isin(calls.api_class, [ApiClass.MEMCPY, ApiClass.MEMSET])
+    named = {a for a in apis if calls.api_class[np.flatnonzero(calls.api == a)[0]] == ApiClass.OTHER}
+    return Coverage(
+        rows=int(np.count_nonzero(chosen)),
+        linked=int(np.count_nonzero(linked)),
+        launches=len(np.unique(rows.call[linked & (rows.call != NO_ROW)])),
+        by_api={trace.apis[a]: n for a, n in sorted(apis.items(), key=lambda x: (-x[1], trace.apis[x[0]]))},
+        unknown_apis=sorted(trace.apis[a] for a in named),
+        unlinked=int(np.count_nonzero(unlinked)),
+        unlinked_head=head,
+        lost=lost.tolist(),
+        lost_head=lost_head,
+        launch_calls=int(np.count_nonzero(by_name)),
+        captured=int(np.count_nonzero(host.captured & chosen_calls)),
+        empty=int(np.count_nonzero(memory & ~host.owns & chosen_calls & ~host.captured)),
+    )

@@ -1,0 +1,132 @@
+"""The kernel table: self-time per name, and per launch configuration where one name has several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.graphs import in_graph
+from traceanalyzer.analysis.launching import Launching
+from traceanalyzer.analysis.queue import QueueVerdict
+from traceanalyzer.analysis.readings import Readings
+from traceanalyzer.analysis.streams import Waits
+from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
+
+
+@dataclass(frozen=True)
+class SelfTime:
+    """Self-time statistics of a set of device rows; nanoseconds, ``share`` of the table's total."""
+
+    count: int
+    total_ns: int
+    mean_ns: float
+    min_ns: int
+    p50_ns: float
+    p90_ns: float
+    max_ns: int
+    mad_ns: float
+    p50_interval_ns: tuple[float, float] | None
+    share: float
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """One kernel name. Medians are ``None`` where no row has the value.
+
+    ``config`` is the configuration number where all rows share one, else ``None`` and ``variants`` holds
+    (configuration number, facts of its rows). ``in_graph`` counts rows that are nodes of a graph launch: an
+    event pair cannot stand around them, so they have no reading of their own.
+    """
+
+    name: int
+    time: SelfTime
+    linked: int
+    starved: int
+    after_sync: int
+    in_graph: int
+    latency_p50_ns: float | None
+    dispatch_p50_ns: float | None
+    reading_p50_ns: float | None
+    inflation: float | None
+    depth_p50: float | None
+    queue: QueueVerdict | None
+    config: int | None
+    variants: list[KernelFacts]
+
+
+def self_time(durations: Int64, table_total_ns: int) -> SelfTime:
+    """Return the statistics of at least one duration."""
+    total = int(durations.sum())
+    p50, p90 = np.quantile(durations, [0.5, 0.9]).tolist()
+    return SelfTime(
+        count=len(durations),
+        total_ns=total,
+        mean_ns=total / len(durations),
+        min_ns=int(durations.min()),
+        p50_ns=p50,
+        p90_ns=p90,
+        max_ns=int(durations.max()),
+        mad_ns=float(np.median(np.abs(durations - p50))),
+        p50_interval_ns=stats.median_interval(durations),
+        share=total / table_total_ns if table_total_ns else 0.0,
+    )
+
+
+def kernel_table(
+    trace: Trace, host: Launching, found: Waits, readings: Readings, depth: Int64, chosen: Bool,
+    judge: Callable[[Int64], QueueVerdict] | None,
+) -> list[KernelFacts]:  # fmt: skip
+    """Return the facts of every name among the chosen rows, largest total first, ties by name.
+
+    ``judge`` gives the queue state of row numbers; without it (copies and fills) there is none.
+    """
+    rows, calls = trace.activities, trace.calls
+    at = np.flatnonzero(chosen)
+    if not len(at):
+        return []
+    total = int(rows.dur_ns[at].sum())
+    durations = rows.dur_ns
+    has_call = rows.call != NO_ROW
+    previous = np.full(len(rows), NO_ROW, dtype=np.int64)
+    interval = np.zeros(len(rows), dtype=np.int64)
+    graph = in_graph(trace)
+    if len(calls):
+        previous[has_call] = host.previous[rows.call[has_call]]
+        known = previous != NO_ROW
+        interval[known] = calls.start_ns[rows.call[known]] - calls.start_ns[previous[known]]
+
+    def facts(part: Int64, queue: QueueVerdict | None, variants: bool) -> KernelFacts:
+        opens = part[found.opens_call[part]]
+        alone = opens[~graph[opens]]
+        read = alone[readings.known[alone]]
+        reading = stats.median(readings.reading_ns[read])
+        own = stats.median(durations[read])
+        configs = np.unique(rows.config[part]).tolist()
+        split = (
+            [facts(part[rows.config[part] == c], None, False) for c in configs] if variants and len(configs) > 1 else []
+        )
+        dispatched = opens[previous[opens] != NO_ROW]
+        return KernelFacts(
+            name=int(rows.name[part[0]]),
+            time=self_time(durations[part], total),
+            linked=int(np.count_nonzero(found.linked[part])),
+            starved=int(np.count_nonzero(found.starved[part])),
+            after_sync=int(np.count_nonzero(found.starved[part] & found.after_sync[part])),
+            in_graph=int(np.count_nonzero(graph[part])),
+            latency_p50_ns=stats.median(rows.start_ns[opens] - found.launch_start_ns[opens]),
+            dispatch_p50_ns=stats.median(interval[dispatched]),
+            reading_p50_ns=reading,
+            inflation=reading / own if reading is not None and own else None,
+            depth_p50=stats.median(depth[opens]),
+            queue=queue,
+            config=configs[0] if len(configs) == 1 else None,
+            variants=sorted(split, key=lambda f: -f.time.total_ns),
+        )
+
+    order = at[np.argsort(rows.name[at], kind="stable")]
+    cuts = np.flatnonzero(np.diff(rows.name[order])) + 1
+    table = [facts(part, judge(part) if judge else None, True) for part in np.split(order, cuts)]
+    return sorted(table, key=lambda f: (-f.time.total_ns, trace.names[f.name]))

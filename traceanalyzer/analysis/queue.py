@@ -1,0 +1,135 @@
+"""Queue states: was the stream fed ahead of the device, or did the device wait for the host?
+
+Decided by starvation, launch by launch, never by comparing medians of a mixed trace: a queue that stays full
+is GPU-bound however short its kernels are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.clocks import Clocks, ClockState
+from traceanalyzer.analysis.streams import Waits
+from traceanalyzer.options import AnalysisOptions
+from traceanalyzer.trace.tables import Bool, Int64, Trace
+
+
+LAUNCH_GAP_NS = 2000
+"""A gap between queued rows is shorter than this on every device seen (timing-model.md B.7)."""
+
+
+class QueueState(StrEnum):
+    """Who waits for whom."""
+
+    CPU_BOUND = "cpu-bound"
+    GPU_BOUND = "gpu-bound"
+    SYNC_BOUND = "sync-bound"
+    MIXED = "mixed"
+    UNKNOWN = "unknown"
+
+
+class Grade(StrEnum):
+    """How sure a statement is: shown by rows of the trace, concluded from them, or only suggested."""
+
+    PROVEN = "PROVEN"
+    DERIVED = "DERIVED"
+    HINT = "HINT"
+
+
+@dataclass(frozen=True)
+class QueueVerdict:
+    """A queue state with its evidence.
+
+    ``counted`` launches were looked at (not the first of a stream); ``starved`` of them met an empty stream
+    without, ``starved_after_sync`` directly after a synchronise; ``dry`` met only the running row and still
+    came too late: the stream fell idle before the launch reached it. ``reason`` says why the state is unknown or
+    its grade lowered, and is empty otherwise.
+    """
+
+    state: QueueState
+    grade: Grade | None
+    counted: int
+    starved: int
+    starved_after_sync: int
+    dry: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """Reasons to grade a state below PROVEN, empty where there is none.
+
+    ``links``: device rows without a launch. ``host``: instrumentation that makes the host slower than it is
+    without the profiler; it weighs only on states that blame the host.
+    """
+
+    links: str = ""
+    host: str = ""
+
+
+def starved_for_judgement(trace: Trace, found: Waits, clocks: Clocks) -> Bool:
+    """Return which rows count as starved, with the device clock moved by the skew where clocks are offset."""
+    if clocks.state is not ClockState.OFFSET:
+        return found.starved
+    usable = found.linked & ~found.first
+    return usable & (found.launch_start_ns >= found.previous_end_ns + clocks.skew_ns)
+
+
+def dry_launches(trace: Trace, found: Waits, depth: Int64) -> Bool:
+    """Return the rows whose launch was called while only their predecessor ran, and still came too late.
+
+    The call was made before the stream fell idle, so it is not starved, but by less than the launch latency:
+    the gap is over :data:`LAUNCH_GAP_NS` all the same. With more work queued such a gap has another cause.
+    """
+    limit = LAUNCH_GAP_NS + (trace.meta.step_ns if trace.meta.step_ns >= 1000 else 0)
+    return found.opens_call & ~found.first & ~found.starved & (found.gap_ns > limit) & (depth <= 1)
+
+
+def judge(
+    at: Int64, found: Waits, starved: Bool, dry: Bool, clocks: Clocks, doubts: Doubts, options: AnalysisOptions
+) -> QueueVerdict:
+    """Return the queue state of some device rows, given by number.
+
+    One launch with a predecessor on its stream is too few to state anything.
+    """
+    at = at[found.opens_call[at] & ~found.first[at]]
+    n = len(at)
+    met_empty = int(np.count_nonzero(starved[at] & ~found.after_sync[at]))
+    after = int(np.count_nonzero(starved[at] & found.after_sync[at]))
+    late = int(np.count_nonzero(dry[at] & ~starved[at]))
+
+    def unknown(reason: str) -> QueueVerdict:
+        return QueueVerdict(QueueState.UNKNOWN, None, n, met_empty, after, late, reason)
+
+    if not found.linked.any():
+        return unknown("no device row is linked to a launch")
+    if clocks.state is ClockState.DISAGREE:
+        return unknown(f"host and device clocks disagree by {clocks.skew_ns / 1000:.1f} us or more")
+    if n < 2:
+        return unknown(f"only {n} launch{'es' if n != 1 else ''} with a predecessor on the stream")
+    half, little = options.threshold("starved_fraction"), options.threshold("full_fraction")
+    if (met_empty + late) / n >= half:
+        state = QueueState.CPU_BOUND
+    elif after / n >= half:
+        state = QueueState.SYNC_BOUND
+    elif (met_empty + late + after) / n <= little:
+        state = QueueState.GPU_BOUND
+    else:
+        state = QueueState.MIXED
+    grade, reason = Grade.PROVEN, ""
+    if clocks.state is ClockState.OFFSET:
+        grade = Grade.DERIVED
+        reason = f"device clock at least {clocks.skew_ns / 1000:.1f} us ahead of the host's; judged with that allowance"
+    elif doubts.links:
+        grade, reason = Grade.DERIVED, doubts.links
+    elif doubts.host and state in (QueueState.CPU_BOUND, QueueState.SYNC_BOUND):
+        grade, reason = Grade.DERIVED, doubts.host
+    elif state is QueueState.CPU_BOUND and met_empty / n < half:
+        grade, reason = Grade.DERIVED, f"{late} launches were called just before the stream fell idle, too late to fill it"
+    elif n < stats.MIN_N_FOR_INTERVAL:
+        grade, reason = Grade.DERIVED, f"only {n} launches"
+    return QueueVerdict(state, grade, n, met_empty, after, late, reason)

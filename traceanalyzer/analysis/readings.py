@@ -1,0 +1,72 @@
+"""What a pair of CUDA events around each call would have shown in this very run (numbers.md, "Event reading")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.launching import Launching
+from traceanalyzer.analysis.streams import Waits
+from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Per device row: the event reading in nanoseconds, where ``known``.
+
+    ``latency_ns`` is L: the median time from the return of the launch call to the start of its kernel, over
+    starved launches; ``None`` when no launch was starved, and then L = 0 is used, which can only overstate
+    a reading that backlog already sets to the kernel's own time. Measured from the *return* of the call, as
+    timing-model.md B.7 does: the start record is issued by a call that returns before the launch is made.
+    """
+
+    reading_ns: Int64
+    known: Bool
+    latency_ns: float | None
+
+
+def submit_latency_ns(trace: Trace, found: Waits, rows: Bool) -> float | None:
+    """Return the median of kernel start minus end of its launch call over the given rows; None of nothing."""
+    calls, activities = trace.calls, trace.activities
+    at = np.flatnonzero(rows & found.opens_call)
+    return stats.median(activities.start_ns[at] - calls.end_ns[activities.call[at]]) if len(at) else None
+
+
+def event_readings(trace: Trace, host: Launching, found: Waits) -> Readings:
+    """Return ``reading_i = end_i - max(record_i + L, previous end)`` for rows that open a call.
+
+    ``record_i`` is when the host would have issued the start record: the end of the thread's previous launch
+    call, or of the synchronise behind it. A first row of a stream, a first launch of a thread and rows
+    without a launch have no reading. For a graph launch the row that opens it stands for the whole replay,
+    up to the end of its last row.
+    """
+    rows, calls = trace.activities, trace.calls
+    n = len(rows)
+    reading = np.zeros(n, dtype=np.int64)
+    known = found.opens_call & ~found.first
+    if not known.any():
+        return Readings(reading, np.zeros(n, dtype=bool), None)
+    previous = np.full(n, NO_ROW, dtype=np.int64)
+    previous[known] = host.previous[rows.call[known]]
+    known &= previous != NO_ROW
+    at = np.flatnonzero(known)
+    latency = submit_latency_ns(trace, found, found.starved & ~found.after_sync)
+    if latency is None:
+        latency = submit_latency_ns(trace, found, found.starved)
+    call = rows.call[at]
+    record = calls.end_ns[previous[at]]
+    record = np.where(host.after_sync[call], np.maximum(record, host.sync_end_ns[call]), record)
+    begun = np.maximum(record + round(latency or 0), found.previous_end_ns[at])
+    reading[at] = last_end_of_call(rows.call, rows.end_ns, len(calls))[call] - begun
+    return Readings(reading, known, latency)
+
+
+def last_end_of_call(call: Int64, end_ns: Int64, n_calls: int) -> npt.NDArray[np.int64]:
+    """Return, per host call, the latest end of the rows it owns (the dtype's minimum where it owns none)."""
+    last = np.full(n_calls, np.iinfo(np.int64).min, dtype=np.int64)
+    linked = call != NO_ROW
+    np.maximum.at(last, call[linked], end_ns[linked])
+    return last

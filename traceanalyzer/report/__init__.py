@@ -1,0 +1,1 @@
+"""The report as data: what every renderer shows and the JSON file holds."""

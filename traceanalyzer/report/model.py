@@ -1,0 +1,325 @@
+"""Frozen values of a report; the field names are those of the JSON report, version 1 (numbers.md).
+
+``_us`` values are microseconds exact to 0.001 (medians may carry a half nanosecond), ``None`` where a value
+does not exist; they are never NaN. Names are the full names of the trace; ``short_name`` is for people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+SCHEMA = "traceanalyzer.report/1"
+
+Status = Literal["ok", "suspect", "cannot-judge"]
+Severity = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``headline`` is one sentence a reviewer can act on."""
+
+    status: Status
+    headline: str
+
+
+@dataclass(frozen=True)
+class DeviceRef:
+    """A device of the trace; ``owner`` tells merged ranks apart and is empty otherwise."""
+
+    id: int
+    name: str
+    owner: str = ""
+
+
+@dataclass(frozen=True)
+class TraceSummary:
+    """The file and what it holds. ``span_us``: first launch call or device row to the last device row's end.
+
+    ``events``: elements of the events array. ``repaired``/``excluded``: events by what was wrong with them.
+    ``incomplete``: the file ends before its trace does. ``resolution_us``: finest step of device times.
+    ``start_ns``: absolute nanoseconds of the first device row (base time added), None without one.
+    """
+
+    name: str
+    format: str
+    events: int
+    device_activities: int
+    kernels: int
+    launches: int
+    linked: int
+    streams: int
+    span_us: float | None
+    kernel_total_us: float | None
+    kernel_p50_us: float | None
+    devices: list[DeviceRef]
+    salvaged: bool
+    incomplete: bool
+    excluded: dict[str, int]
+    repaired: dict[str, int]
+    notes: list[str]
+    first_damage_byte: int | None
+    resolution_us: float
+    start_ns: int | None
+    flavour: str
+    simulated: bool
+    versions: dict[str, str]
+    profiler_flags: dict[str, int]
+    unknown_categories: dict[str, int]
+    skipped: dict[str, int]
+    selection: dict[str, str | int]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """``state``: agree, offset, disagree or unknown; ``early`` launches' rows start before their call."""
+
+    state: str
+    early: int
+    launches: int
+    skew_us: float
+
+
+@dataclass(frozen=True)
+class CoverageRow:
+    """Linked device rows of one launch API; ``known`` is False for an API the launch table lacks."""
+
+    api: str
+    rows: int
+    known: bool
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of the device's record is linked; see analysis/coverage.py for each count."""
+
+    rows: int
+    linked: int
+    launches: int
+    by_api: list[CoverageRow]
+    unlinked: int
+    unlinked_at_head: int
+    launch_calls: int
+    launches_without_device_row: int
+    launches_without_device_row_at_head: int
+    captured_launches: int
+    copy_calls_without_device_row: int
+    reasons: dict[str, int]
+    sentence: str
+
+
+@dataclass(frozen=True)
+class DeviceRow:
+    """One device: busy is the union of its rows; self_time_us their sum, larger where streams overlap."""
+
+    device: int
+    owner: str
+    name: str
+    span_us: float
+    busy_us: float
+    idle_us: float
+    busy_fraction: float | None
+    self_time_us: float
+    copy_us: float
+    overlap_us: float
+    queue: str
+    grade: str | None
+    queue_reason: str
+    launches_counted: int
+    starved: int
+    starved_after_sync: int
+
+
+@dataclass(frozen=True)
+class StreamRow:
+    """One stream; host_wait_us includes sync_wait_us; unattributed_us is the gap time of unlinked rows."""
+
+    device: int
+    owner: str
+    stream: int
+    activities: int
+    busy_us: float
+    gaps: int
+    gap_total_us: float
+    gap_p50_us: float | None
+    gap_max_us: float | None
+    kernel_gaps: int
+    kernel_gap_total_us: float
+    kernel_gap_p50_us: float | None
+    kernel_gap_max_us: float | None
+    overlaps: int
+    overlap_max_us: float | None
+    starved: int
+    host_wait_us: float
+    launch_wait_us: float
+    sync_wait_us: float
+    unattributed_us: float
+    queue_depth_p50: float | None
+    queue_depth_max: int | None
+    clocks_agree: bool
+
+
+@dataclass(frozen=True)
+class ThreadRow:
+    """Dispatch of one launching thread; left_out counts intervals kept out of the steady dispatch, by reason."""
+
+    thread: str
+    launches: int
+    dispatch_total_us: float
+    dispatch_p50_us: float | None
+    dispatch_p90_us: float | None
+    steady_dispatch_p50_us: float | None
+    steady_intervals: int
+    left_out: dict[str, int]
+    kernel_launches: int
+    kernel_dispatch_total_us: float
+    kernel_dispatch_p50_us: float | None
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """One kernel name (or copy, fill). ``variants``: the same columns per launch configuration, if several."""
+
+    name: str
+    short_name: str
+    count: int
+    total_us: float
+    mean_us: float
+    min_us: float
+    p50_us: float
+    p90_us: float
+    max_us: float
+    mad_us: float
+    p50_ci95_us: tuple[float, float] | None
+    share: float
+    linked: int
+    starved: int
+    starved_after_sync: int
+    in_graph: int
+    launch_latency_p50_us: float | None
+    dispatch_p50_us: float | None
+    event_reading_us: float | None
+    inflation: float | None
+    queue_depth_p50: float | None
+    queue: str
+    grade: str | None
+    queue_reason: str
+    config: str | None
+    variants: list[KernelRow] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class OpRow:
+    """One call of the thing being measured; ``method`` says how calls were told apart."""
+
+    name: str
+    method: str
+    iterations: int
+    launches_per_iteration: float
+    kernels_per_iteration: float
+    self_time_p50_us: float | None
+    busy_p50_us: float | None
+    span_p50_us: float | None
+    period_p50_us: float | None
+    dispatch_p50_us: float | None
+    readings: dict[str, float | None]
+    queue: str
+    grade: str | None
+
+
+@dataclass(frozen=True)
+class PauseRow:
+    """One idle interval of a device; at_us counts from the trace's start, as viewers do."""
+
+    at_us: float
+    length_us: float
+    host_us: float
+    sync_us: float
+    launch_us: float
+    cause: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class IdleRow:
+    """Idle time of one device: long pauses and late launches apart; the parts add up to idle_us."""
+
+    device: int
+    owner: str
+    idle_us: float
+    idle_share: float | None
+    host_us: float
+    sync_us: float
+    launch_us: float
+    unattributed_us: float
+    long_limit_us: float
+    long_pauses: int
+    long_us: float
+    long_share: float | None
+    short_gaps: int
+    short_us: float
+    short_p50_us: float | None
+    late_launches: int
+    late_us: float
+    late_p50_us: float | None
+    pauses: list[PauseRow]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A row of the trace that shows a finding; at_us counts from the trace's start, as viewers do."""
+
+    what: str
+    at_us: float
+    dur_us: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """Something a reader should know, with its numbers (each with its threshold where it has one)."""
+
+    rule: str
+    title: str
+    severity: Severity
+    grade: str
+    subject: str
+    message: str
+    numbers: dict[str, float | int | str | None]
+    evidence: list[Evidence]
+    remedy: list[str]
+
+
+@dataclass(frozen=True)
+class Abstention:
+    """Something that could not be judged, and why."""
+
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """A whole report."""
+
+    schema: str
+    version: str
+    verdict: Verdict
+    trace: TraceSummary
+    clock: Clock
+    coverage: Coverage
+    devices: list[DeviceRow]
+    streams: list[StreamRow]
+    threads: list[ThreadRow]
+    kernels: list[KernelRow]
+    copies: list[KernelRow]
+    ops: list[OpRow]
+    idle: list[IdleRow]
+    findings: list[FindingRow]
+    abstentions: list[Abstention]
+    thresholds: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, in the layout of the JSON report."""
+        return asdict(self)
