@@ -79,12 +79,15 @@ def column_to_ns(texts: Sequence[bytes | memoryview]) -> npt.NDArray[np.int64]:
 
 
 def finest_step_ns(texts: Sequence[bytes | memoryview]) -> int:
-    """Return the finest decimal step written among the texts: 1000 (whole us), 100, 10 or 1 ns."""
+    """Return the finest decimal step written among the texts: 1000 (whole us), 100, 10 or 1 ns.
+
+    ``8.000`` is written to the nanosecond; a lone ``.0`` is how a script writes a whole number as a float.
+    """
     most = 0
     for text in texts:
         _, dot, fraction = bytes(text).strip(b' "').partition(b".")
-        if dot:
-            most = max(most, len(fraction.rstrip(b"0")))
+        if dot and fraction != b"0":
+            most = max(most, len(fraction))
             if most >= 3:
                 return 1
     return int(10 ** (3 - most))

@@ -1,0 +1,80 @@
+"""The command line: the only place that turns an error into a line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from traceanalyzer._version import __version__
+from traceanalyzer.errors import ExitCode, TraceAnalyzerError
+
+EXIT_CODES = """\b
+Exit codes:
+  0  report made
+  1  a finding at or above --fail-on LEVEL
+  2  bad input: the file, the options
+  3  cannot judge: the report was made, its verdict is cannot-judge
+  4  capture unavailable: torch, triton or the device is missing
+"""
+
+
+class _Group(click.Group):
+    """Loads a command's module only when it is called, so that --help stays fast."""
+
+    commands_by_name = {"report": ("traceanalyzer.commands.report", "Report what a trace says, and whether it can be trusted.")}  # noqa: RUF012
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands_by_name)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        found = self.commands_by_name.get(cmd_name)
+        if found is None:
+            return None
+        from importlib import import_module
+
+        command = import_module(found[0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.commands_by_name.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+            from pathlib import Path
+
+            name = args[0]
+            near = get_close_matches(name, self.commands_by_name, 1)
+            if near:
+                error.message += f" Did you mean '{near[0]}'?"
+            elif Path(name).suffix in (".json", ".gz"):
+                error.message += f" To report on a file: traceanalyze report {name}"
+            raise
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except TraceAnalyzerError as error:
+            if ctx.params.get("debug"):
+                raise
+            click.echo(f"traceanalyze: {error.one_line()}", err=True)
+            sys.exit(int(error.exit_code))
+        except MemoryError:
+            click.echo("traceanalyze: out_of_memory: the trace does not fit; record a shorter window", err=True)
+            sys.exit(int(ExitCode.BAD_INPUT))
+
+
+@click.command(cls=_Group, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="traceanalyze")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def cli(debug: bool) -> None:  # noqa: ARG001 - read from the context by _Group.invoke
+    """Say whether a GPU benchmark can be trusted, from its profiler trace.
+
+    Start with: traceanalyze report trace.json
+    """

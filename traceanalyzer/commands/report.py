@@ -1,0 +1,91 @@
+"""``traceanalyze report TRACE``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from traceanalyzer.commands.output import utf8_stdout, write_output
+from traceanalyzer.commands.progress import reading_progress
+from traceanalyzer.errors import ExitCode, OptionError
+from traceanalyzer.options import AnalysisOptions, ReadLimits, Selection
+
+_DEFAULTS = ReadLimits()
+_LEVELS = ("note", "warning", "error")
+
+
+def _thresholds(values: tuple[str, ...]) -> dict[str, float]:
+    result = {}
+    for value in values:
+        name, equals, number = value.partition("=")
+        try:
+            result[name.strip()] = float(number)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise OptionError("bad_threshold", f"--threshold {value!r} is not NAME=NUMBER", hint="e.g. starved_fraction=0.6")
+    return result
+
+
+@click.command(name="report", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("trace", type=str)
+@click.option("--format", "output_format", type=click.Choice(["text", "markdown", "json", "csv"]), default="text", show_default=True)
+@click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
+@click.option("--range", "range_name", metavar="NAME", help="Only work launched inside this record_function / NVTX range.")
+@click.option("--device", type=int, metavar="N", help="Only this device.")
+@click.option("--stream", type=int, metavar="N", help="Only this stream.")
+@click.option("--kernel", metavar="REGEX", help="Only kernels and copies whose name matches, in the tables.")
+@click.option("--top", type=click.IntRange(1), default=None, metavar="N", help="Rows per table (text 20, markdown 10; json and csv hold all).")
+@click.option("--fail-on", type=click.Choice(_LEVELS), help="Exit with 1 on a finding of this level or above.")
+@click.option("--threshold", "thresholds", multiple=True, metavar="NAME=NUMBER", help="Judge by another threshold (repeatable).")
+@click.option("--show-paths", is_flag=True, help="Show folders inside names; they are left out since they name machines and users.")
+@click.option("--max-bytes", type=click.IntRange(1), default=_DEFAULTS.max_bytes, show_default=True, help="Longest (decompressed) input read.")
+@click.option("--max-rows", type=click.IntRange(1), default=_DEFAULTS.max_rows, show_default=True, help="Most rows kept in memory, about 100 bytes each.")
+@click.option("--max-depth", type=click.IntRange(1, 900), default=_DEFAULTS.max_depth, show_default=True, help="Deepest nesting of an event.")
+@click.option("--max-event-bytes", type=click.IntRange(1), default=_DEFAULTS.max_event_bytes, show_default=True, help="Longest event.")
+@click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
+def command(
+    trace: str, output_format: str, output: str | None, range_name: str | None, device: int | None, stream: int | None,
+    kernel: str | None, top: int | None, fail_on: str | None, thresholds: tuple[str, ...], show_paths: bool,
+    max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool,
+) -> None:  # fmt: skip
+    """Report what TRACE says: kernels, dispatch, queue state, idle time, and a verdict.
+
+    TRACE is Chrome/Kineto JSON (.json, .json.gz) or - for standard input.
+    """
+    from traceanalyzer.api import analyze
+
+    options = AnalysisOptions(
+        Selection(range_name, device, stream, kernel),
+        ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes),
+        _thresholds(thresholds),
+        show_paths,
+    )
+    with reading_progress(progress) as callback:
+        data = analyze(trace, options=options, progress=callback).data
+    if output_format == "json":
+        from traceanalyzer.render.json_v1 import render_json
+
+        text = render_json(data)
+    elif output_format == "markdown":
+        from traceanalyzer.render.markdown import render_markdown
+
+        text = render_markdown(data, top=top or 10)
+    elif output_format == "csv":
+        from traceanalyzer.render.csv import render_csv
+
+        text = render_csv(data)
+    else:
+        from traceanalyzer.render.console import render_console
+
+        to_terminal = output in (None, "-") and sys.stdout.isatty()
+        text = render_console(data, top=top or 20, color=to_terminal)
+    utf8_stdout()
+    write_output(text, output)
+    if fail_on is not None:
+        failing = _LEVELS[_LEVELS.index(fail_on) :]
+        if any(f.severity in failing for f in data.findings):
+            sys.exit(int(ExitCode.FINDINGS))
+    if data.verdict.status == "cannot-judge":
+        sys.exit(int(ExitCode.CANNOT_JUDGE))

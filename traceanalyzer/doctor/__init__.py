@@ -1,0 +1,1 @@
+"""The doctor: one file per rule, each with its documentation, thresholds, check and examples."""

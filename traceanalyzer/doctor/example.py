@@ -1,0 +1,40 @@
+"""Rows for the examples in rule files: Chrome trace events as Kineto writes them, times in microseconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Event = dict[str, Any]
+
+
+def launch(at: float, corr: int, dur: float = 2.0, api: str = "cudaLaunchKernel", tid: int = 1) -> Event:
+    """A launch call of process 100."""
+    category = "cuda_driver" if api.startswith("cu") and not api.startswith("cuda") else "cuda_runtime"
+    return call(at, dur, api, corr, category, tid)
+
+
+def call(at: float, dur: float, api: str, corr: int = 0, category: str = "cuda_runtime", tid: int = 1) -> Event:
+    """Any host call of process 100; without a correlation id when ``corr`` is 0."""
+    args = {"correlation": corr} if corr else {}
+    return {"ph": "X", "cat": category, "name": api, "pid": 100, "tid": tid, "ts": at, "dur": dur, "args": args}
+
+
+def kernel(at: float, dur: float, corr: int, name: str = "example_kernel", stream: int = 7) -> Event:
+    """A kernel on device 0."""
+    args = {"device": 0, "stream": stream, "correlation": corr, "grid": [64, 1, 1], "block": [128, 1, 1]}
+    return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": stream, "ts": at, "dur": dur, "args": args}
+
+
+def loop(n: int, dispatch: float, duration: float, latency: float = 4.0, sync: float | None = None) -> tuple[Event, ...]:
+    """``n`` launches ``dispatch`` apart of kernels that queue up in order; ``sync`` ends each with a synchronise."""
+    events: list[Event] = []
+    at, free = 1000.0, 0.0
+    for i in range(n):
+        start = max(at + latency, free)
+        free = start + duration
+        events += [launch(at, i + 1), kernel(start, duration, i + 1)]
+        if sync is not None:
+            events.append(call(at + 3, free - at - 3 + sync, "cudaDeviceSynchronize", 1000 + i))
+            at = free + sync
+        at += dispatch
+    return tuple(events)

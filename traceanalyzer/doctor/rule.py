@@ -1,0 +1,95 @@
+"""The base of every rule."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Severity
+from traceanalyzer.trace.names import scrub_paths, short_names
+
+
+@dataclass(frozen=True)
+class Example:
+    """A small trace (its events) and what it shows; positive examples fire the rule, negative ones do not.
+
+    ``allows`` names other rules that may fire on it as well.
+    """
+
+    title: str
+    events: tuple[dict[str, Any], ...]
+    allows: tuple[str, ...] = ()
+
+
+class Rule(ABC):
+    """One rule. The docstring of its module is its documentation, in the sections of :data:`SECTIONS`."""
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    family: ClassVar[str]
+    since: ClassVar[str] = "0.1.0"
+    thresholds: ClassVar[tuple[str, ...]] = ()
+    positive: ClassVar[tuple[Example, ...]]
+    negative: ClassVar[tuple[Example, ...]]
+
+    @abstractmethod
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return findings (none: nothing wrong), or why this cannot be judged."""
+
+    def finding(
+        self, severity: Severity, grade: Grade, subject: str, headline: str, message: str,
+        numbers: dict[str, float | int | str | None], evidence: list[Evidence], remedy: list[str],
+    ) -> Finding:  # fmt: skip
+        """Return a finding of this rule."""
+        return Finding(self.code, self.name, severity, grade, subject, headline, message, numbers, evidence, remedy)
+
+    def abstain(self, reason: str) -> Abstained:
+        """Return an abstention of this rule."""
+        return Abstained(self.code, reason)
+
+
+SECTIONS = (
+    "What it checks", "Why it matters", "How it is decided", "Example", "What to do", "When it is wrong", "References",
+)  # fmt: skip
+"""Sections every rule's module docstring has, in this order."""
+
+
+def activity_evidence(analysis: Analysis, row: int, note: str = "") -> Evidence:
+    """Return a device row as evidence."""
+    rows, trace = analysis.trace.activities, analysis.trace
+    return Evidence(trace.names[rows.name[row]], int(rows.start_ns[row]), int(rows.dur_ns[row]), note)
+
+
+def call_evidence(analysis: Analysis, row: int, note: str = "") -> Evidence:
+    """Return a host call as evidence."""
+    calls, trace = analysis.trace.calls, analysis.trace
+    start = int(calls.start_ns[row])
+    return Evidence(trace.apis[calls.api[row]], start, int(calls.end_ns[row]) - start, note)
+
+
+def short(name: str) -> str:
+    """Return a name for a sentence."""
+    return short_names([scrub_paths(name)], 60)[0]
+
+
+def us(ns: float | None) -> float | None:
+    """Return microseconds of nanoseconds, exact to a thousandth of a nanosecond; None stays None."""
+    return None if ns is None else round(float(ns) / 1000, 6)
+
+
+def show_us(ns: float | None) -> str:
+    """Return a duration for a sentence: ``9.8 us``, ``1.21 ms``; ``n/a`` of None."""
+    if ns is None:
+        return "n/a"
+    value = ns / 1000
+    for limit, divisor, unit in ((1e4, 1.0, "us"), (1e7, 1e3, "ms")):
+        if abs(value) < limit:
+            return f"{_digits(value / divisor)} {unit}"
+    return f"{_digits(value / 1e6)} s"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"

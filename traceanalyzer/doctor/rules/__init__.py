@@ -1,0 +1,1 @@
+"""One file per rule; :mod:`traceanalyzer.doctor.registry` lists them."""

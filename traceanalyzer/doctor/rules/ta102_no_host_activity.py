@@ -1,0 +1,73 @@
+"""TA102 no-host-activity: device rows without a single launch.
+
+What it checks
+    Whether any device row is linked to the host call that launched it.
+
+Why it matters
+    Dispatch, launch latency, queue state and every reading of a host timer need the host side. Self-time and
+    gaps do not: they stay valid.
+
+How it is decided
+    Device rows are there and none is linked. PROVEN: it is a count.
+
+Example
+    A profile with ``activities=[CUDA]`` whose runtime rows were filtered out; a JAX trace, whose host rows
+    carry no correlation.
+
+What to do
+    Record with CPU activity too.
+
+When it is wrong
+    Graph-only traces hold few launches; one linked launch is enough to keep this rule silent.
+
+References
+    pytorch/kineto#446, ROCm/omnitrace#266 (all records share one id).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import kernel, launch
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import Example, Rule
+
+
+class NoHostActivity(Rule):
+    """Device rows, and none linked to a launch."""
+
+    code = "TA102"
+    name = "no-host-activity"
+    family = "integrity"
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example("kernels alone", tuple(kernel(10 * i, 4, i + 1) for i in range(5))),
+        Example(
+            "every record carries the same id",
+            tuple(e for i in range(4) for e in (launch(10 * i, 5), kernel(10 * i + 4, 3, 5))),
+            allows=("TA103",),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (Example("a linked kernel", (launch(0, 1), kernel(6, 5, 1))),)
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Fire when device rows are there and none of them is linked."""
+        linkage = analysis.coverage
+        if not linkage.rows:
+            return self.abstain("there is no device row")
+        if linkage.linked:
+            return []
+        calls = linkage.launch_calls
+        why = "the trace holds no launch call" if not calls else f"the trace holds {calls} launch calls, but no id joins one to a row"
+        reasons = "; ".join(f"{n} {r}" for r, n in analysis.trace.link_notes.items())
+        return [
+            self.finding(
+                Severity.ERROR, Grade.PROVEN, "trace", "no host activity is linked to the device",
+                f"{linkage.rows} device rows and none is linked to a launch: {why}{' (' + reasons + ')' if reasons else ''}. "
+                "Dispatch, launch latency and queue state are not available; self-time and gaps are.",
+                {"device_rows": linkage.rows, "linked": 0, "launch_calls": calls},
+                [],
+                ["record with CPU activity too: profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"],
+            )
+        ]  # fmt: skip

@@ -1,0 +1,124 @@
+"""TA104 impossible-times: kernels before their launch, unset or absurd stamps.
+
+What it checks
+    Device rows that start before the call that launched them, and rows left out because their time cannot be
+    true: zero stamps, negative or missing durations, stamps a day away from all others.
+
+Why it matters
+    Host and device stamps come from two clocks aligned by estimate. Where they disagree, launch latency,
+    queue depth and waits are artefacts. Unset records make gaps of years or kernels of 0 us.
+
+How it is decided
+    Early by more than 1 us (plus one step of whole-microsecond stamps). An offset under half a dispatch
+    interval is allowed for when queue states are judged (DERIVED); a larger one means that nothing which
+    subtracts one clock from the other is judged. Rows left out are counted by reason. PROVEN.
+
+Example
+    Launches at 0, 20, 40 us, kernels at -3, 17, 37: an offset of at least 3 us. Each clock alone is sound.
+
+What to do
+    Record again with a warm profiler (drop the first cycle); keep the machine's time service from stepping
+    the clock during the run.
+
+When it is wrong
+    Never about the fact; the cause may be the exporter rather than the clock.
+
+References
+    pytorch/kineto#1380, pytorch/kineto#109, pytorch/kineto#646.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from traceanalyzer.analysis.clocks import ClockState
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import kernel, launch
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, show_us
+
+_DEVICE_WORDS = ("kernel:", "copy:", "fill:")
+
+
+class ImpossibleTimes(Rule):
+    """Rows whose times cannot be true."""
+
+    code = "TA104"
+    name = "impossible-times"
+    family = "integrity"
+    thresholds = ("early_us", "skew_dispatch_share")
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "the device clock is 3 us ahead",
+            tuple(e for i in range(4) for e in (launch(20 * i + 10, i + 1), kernel(20 * i + 7, 8, i + 1))),
+            allows=("TA201", "TA202"),
+        ),
+        Example(
+            "a kernel record was never filled in",
+            (launch(1e6, 1), kernel(1e6 + 6, 5, 1), launch(1e6 + 20, 2), kernel(0, 0, 2)),
+            allows=("TA103",),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example("half a microsecond early is the alignment's precision", (launch(10, 1), kernel(9.5, 5, 1))),
+    )
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Fire on early rows and on rows left out for their times."""
+        return self._early(analysis) + self._left_out(analysis)
+
+    def _early(self, analysis: Analysis) -> list[Finding]:
+        clocks, found = analysis.clocks, analysis.waits
+        if clocks.state not in (ClockState.OFFSET, ClockState.DISAGREE):
+            return []
+        early_by = np.where(found.opens_call, found.launch_start_ns - analysis.trace.activities.start_ns, 0)
+        worst = np.argsort(-early_by, kind="stable")[:3].tolist()
+        if clocks.state is ClockState.OFFSET:
+            severity, headline = Severity.NOTE, "host and device clocks are offset"
+            effect = "Queue states are judged with the device clock moved by that much; launch latencies are raw."
+        else:
+            severity, headline = Severity.ERROR, "host and device clocks disagree"
+            effect = (
+                "Launch latency, waits, starvation and event readings subtract one clock from the other and are not judged; "
+                "self-time, gaps and dispatch each use one clock and stand."
+            )
+        return [
+            self.finding(
+                severity, Grade.PROVEN, "trace", headline,
+                f"{clocks.early} of {clocks.launches} launches start on the device before they were called, by up to "
+                f"{show_us(clocks.skew_ns)}: the clocks differ by at least that. {effect}",
+                {
+                    "early_rows": clocks.early, "launches": clocks.launches, "skew_at_least_us": clocks.skew_ns / 1000,
+                    "threshold_us": analysis.options.threshold("early_us"),
+                },
+                [
+                    activity_evidence(analysis, row, f"starts {show_us(int(early_by[row]))} before its launch call")
+                    for row in worst
+                ],
+                ["record again with a warm profiler: schedule(wait=1, warmup=1, active=...)"],
+            )
+        ]  # fmt: skip
+
+    def _left_out(self, analysis: Analysis) -> list[Finding]:
+        excluded = {
+            reason: n
+            for reason, n in analysis.trace.meta.salvage.excluded.items()
+            if ":" in reason and n and not reason.startswith(("operator", "annotation", "device annotation"))
+        }
+        device = sum(n for reason, n in excluded.items() if reason.startswith(_DEVICE_WORDS))
+        if not excluded:
+            return []
+        listed = "; ".join(f"{n} {reason}" for reason, n in sorted(excluded.items()))
+        return [
+            self.finding(
+                Severity.WARNING if device else Severity.NOTE, Grade.PROVEN, "trace",
+                "device records with impossible times were left out" if device else "rows with impossible times were left out",
+                f"Rows left out of every number because their time cannot be true: {listed}.",
+                {"device_rows_left_out": device, "rows_left_out": sum(excluded.values()), "threshold_rows": 0},
+                [],
+                ["record again; the first records of a session are the likeliest to be damaged (drop the first cycle)"],
+            )
+        ]  # fmt: skip

@@ -1,0 +1,120 @@
+"""TA202 event-reading-misleads: an event pair in this run would not have read the kernel.
+
+What it checks
+    For each kernel, what a pair of CUDA events around its call would have shown, against its self-time.
+
+Why it matters
+    An event stamp is taken when the stream reaches it. On an empty stream the start stamp lies before the
+    host has launched, so the pair holds host time: the dispatch interval in an unsynced loop, dispatch plus
+    kernel after a synchronise.
+
+How it is decided
+    reading_i = end_i - max(record_i + L, end of the previous work), with the record issued when the previous
+    launch call (or the synchronise behind it) returned, and L measured on starved launches. It fires for a
+    kernel whose median reading is over 1.10 times its median self-time and over 1 us more, and for whose
+    typical launch the same holds (a name with several configurations mixes their times). A warning when
+    such kernels hold half of all kernel time, else a note. Kernels with fewer than 3 readings are left to
+    the table. DERIVED: L is an estimate.
+
+Example
+    A 4 us kernel launched every 12 us reads 12 us: three times the kernel.
+
+What to do
+    Read the self-time column. For an independent check replay an unrolled graph or fill the queue first.
+
+When it is wrong
+    If no launch is starved, L is unknown and taken as 0; readings are then the kernel's own time anyway.
+
+References
+    timing-model.md B.2 and B.7; flashinfer-ai/flashinfer-bench#195.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from traceanalyzer.analysis.clocks import ClockState
+from traceanalyzer.analysis.kernels import KernelFacts
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import loop
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, short, show_us, us
+
+_MIN_READINGS = 3
+_GRAVE_SHARE = 0.5
+
+
+class EventReadingMisleads(Rule):
+    """The event reading of a kernel is not its self-time."""
+
+    code = "TA202"
+    name = "event-reading-misleads"
+    family = "queue"
+    thresholds = ("reading_ratio", "reading_excess_us")
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example("a 4 us kernel every 12 us", loop(12, 12, 4), allows=("TA201",)),
+        Example("a synchronise before each call makes it the sum", loop(12, 20, 10, sync=6.0)),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (Example("a backlog sets the reading to the kernel", loop(40, 10, 35)),)
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Fire once, for all kernels whose reading misleads."""
+        if not analysis.kernels:
+            return self.abstain("there is no kernel row")
+        if analysis.clocks.state is ClockState.DISAGREE:
+            return self.abstain("host and device clocks disagree; a reading subtracts one from the other")
+        judged = [k for k in analysis.kernels if k.reading_p50_ns is not None and k.inflation is not None]
+        if not judged:
+            return self.abstain("no kernel has an event reading (no launch with a predecessor on its stream and thread)")
+        ratio, excess = (analysis.options.threshold(t) for t in self.thresholds)
+        misled = [k for k in judged if self._misleads(analysis, k, ratio, excess)]
+        if not misled:
+            return []
+        misled.sort(key=lambda k: -k.time.total_ns)
+        share = sum(k.time.share for k in misled)
+        lead = misled[0]
+        full = analysis.trace.names[lead.name]
+        name = short(full)
+        assert lead.reading_p50_ns is not None and lead.inflation is not None
+        one = f"an event pair would read {show_us(lead.reading_p50_ns)} for {show_us(lead.time.p50_ns)} of kernel ({lead.inflation:.1f}x)"
+        others = f"{len(misled)} kernels ({share:.0%} of kernel time) are concerned; the largest: " if len(misled) > 1 else ""
+        rows = analysis.trace.activities
+        at = np.flatnonzero(
+            (rows.name == lead.name) & analysis.chosen.rows & analysis.readings.known & analysis.waits.opens_call
+        )
+        middle = at[np.argsort(np.abs(analysis.readings.reading_ns[at] - lead.reading_p50_ns), kind="stable")][:3]
+        return [
+            self.finding(
+                Severity.WARNING if share >= _GRAVE_SHARE else Severity.NOTE, Grade.DERIVED, full,
+                f"event readings mislead. For `{name}` {one}.",
+                f"{others}for `{name}` {one}, over the limits of {ratio:.2f}x and {excess:g} us. "
+                "It would measure the host, not the kernel.",
+                {
+                    "kernels": len(misled), "share_of_kernel_time": round(share, 6),
+                    "event_reading_us": us(lead.reading_p50_ns), "self_time_p50_us": us(lead.time.p50_ns),
+                    "inflation": round(lead.inflation, 3), "threshold_ratio": ratio, "threshold_excess_us": excess,
+                    "launch_latency_us": us(analysis.readings.latency_ns),
+                },
+                [
+                    activity_evidence(analysis, row, f"would read {show_us(int(analysis.readings.reading_ns[row]))}")
+                    for row in np.sort(middle).tolist()
+                ],
+                ["quote the self-time column", "cross-check with an unrolled graph replay or a filled queue (backlog)"],
+            )
+        ]  # fmt: skip
+
+    @staticmethod
+    def _misleads(analysis: Analysis, kernel: KernelFacts, ratio: float, excess_us: float) -> bool:
+        reading, inflation = kernel.reading_p50_ns, kernel.inflation
+        if reading is None or inflation is None or kernel.time.count - kernel.in_graph < _MIN_READINGS:
+            return False
+        own = reading / inflation
+        if not (inflation > ratio and reading - own > excess_us * 1000):
+            return False
+        rows, known = analysis.trace.activities, analysis.readings.known
+        at = np.flatnonzero((rows.name == kernel.name) & analysis.chosen.rows & known & analysis.waits.opens_call)
+        # compared launch by launch, as products: a whole-microsecond trace has kernels of 0 us
+        return float(np.mean(analysis.readings.reading_ns[at] > ratio * rows.dur_ns[at])) > 0.5

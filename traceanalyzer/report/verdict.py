@@ -1,0 +1,64 @@
+"""The one sentence: can this be trusted?"""
+
+from __future__ import annotations
+
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import QueueState
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import show_us
+from traceanalyzer.report.model import Verdict
+
+
+def verdict(analysis: Analysis, findings: list[Finding], abstentions: list[Abstained]) -> Verdict:
+    """Return the verdict: cannot-judge on an integrity error or without any queue state, suspect on a warning.
+
+    An error means that numbers are missing or unsound; a device whose queue state is unknown cannot be
+    called good either.
+    """
+    errors = [f for f in findings if f.severity is Severity.ERROR]
+    if errors:
+        return Verdict("cannot-judge", f"Cannot judge: {errors[0].headline}. {_first_remedy(errors[0])}")
+    unknown = [d for d in analysis.devices if d.queue.state is QueueState.UNKNOWN]
+    warnings = [f for f in findings if f.severity is Severity.WARNING]
+    if analysis.trace.meta.salvage.incomplete:
+        return Verdict(
+            "suspect",
+            f"Suspect: incomplete trace, it ends at byte {analysis.trace.meta.salvage.first_offset}; the numbers cover "
+            "the part that was read. Record it again.",
+        )
+    if unknown and len(unknown) == len(analysis.devices) and not any(f.rule.startswith("TA2") for f in warnings):
+        extra = f" Also: {warnings[0].headline}." if warnings else ""
+        return Verdict(
+            "cannot-judge", f"Cannot judge: queue state unknown, {unknown[0].queue.reason}.{extra} Self-times and gaps stand."
+        )
+    if warnings:
+        lead = next((f for f in warnings if f.rule.startswith("TA2")), warnings[0])
+        also = [f for f in warnings if f is not lead and f.rule.startswith("TA1")]
+        extra = f" Also: {also[0].headline}." if also else ""
+        headline = lead.headline if lead.headline.endswith(".") else f"{lead.headline}."
+        return Verdict("suspect", f"Suspect: {headline} {_first_remedy(lead)}{extra}")
+    return Verdict("ok", f"OK: {_good_news(analysis)}")
+
+
+def _first_remedy(finding: Finding) -> str:
+    if not finding.remedy:
+        return ""
+    text = finding.remedy[0]
+    return text[0].upper() + text[1:] + "."
+
+
+def _good_news(analysis: Analysis) -> str:
+    device = max(analysis.devices, key=lambda d: d.idle.busy_ns)
+    queue, idle = device.queue, device.idle
+    busy = idle.busy_ns / idle.span_ns if idle.span_ns else 0.0
+    met = queue.starved + queue.starved_after_sync + queue.dry
+    text = {
+        QueueState.GPU_BOUND: f"the queue stays ahead of the device; {met} of {queue.counted} launches found the stream empty",
+        QueueState.SYNC_BOUND: f"synchronises empty the queue before {queue.starved_after_sync} of {queue.counted} launches",
+        QueueState.MIXED: f"no single cause: {met} of {queue.counted} launches found the stream empty",
+    }.get(queue.state, "nothing found against these numbers")
+    if idle.long_count and idle.long_ns > 0.1 * idle.span_ns:
+        text += (
+            f", and {idle.long_count} long pauses hold {show_us(idle.long_ns)} of the {show_us(idle.span_ns - idle.busy_ns)} idle"
+        )
+    return f"{text}. The device is busy {busy:.1%} of its span; quote self-time p50 with its interval and n."

@@ -1,0 +1,1 @@
+"""JSON Schema files of what this project writes."""
