@@ -20,8 +20,9 @@ class ReadLimits:
 
     max_bytes: int = 8 * GIB
     """Longest input read. A gzip file that expands beyond it is refused (``--max-bytes``)."""
-    max_depth: int = 256
-    """Deepest nesting of one event; deeper ones are dropped and counted (``--max-depth``)."""
+    max_depth: int = 500
+    """Deepest nesting of an event that the decoder alone does not manage; deeper ones are dropped and counted
+    (``--max-depth``)."""
     max_event_bytes: int = 64 * MIB
     """Longest single event; also the longest stretch without an event boundary (``--max-event-bytes``)."""
     max_rows: int = 30_000_000

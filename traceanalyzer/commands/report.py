@@ -42,7 +42,7 @@ def _thresholds(values: tuple[str, ...]) -> dict[str, float]:
 @click.option("--show-paths", is_flag=True, help="Show folders inside names; they are left out since they name machines and users.")
 @click.option("--max-bytes", type=click.IntRange(1), default=_DEFAULTS.max_bytes, show_default=True, help="Longest (decompressed) input read.")
 @click.option("--max-rows", type=click.IntRange(1), default=_DEFAULTS.max_rows, show_default=True, help="Most rows kept in memory, about 100 bytes each.")
-@click.option("--max-depth", type=click.IntRange(1, 900), default=_DEFAULTS.max_depth, show_default=True, help="Deepest nesting of an event.")
+@click.option("--max-depth", type=click.IntRange(1, 10_000), default=_DEFAULTS.max_depth, show_default=True, help="Deepest nesting of an event.")
 @click.option("--max-event-bytes", type=click.IntRange(1), default=_DEFAULTS.max_event_bytes, show_default=True, help="Longest event.")
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(

@@ -1,6 +1,6 @@
 """Repair of one damaged event: make its text JSON again without guessing at its meaning.
 
-What is repaired: raw control bytes and unknown escapes inside strings, bytes that are not UTF-8, bare
+What is repaired: raw control bytes, unknown escapes and lone surrogates inside strings, bytes that are not UTF-8, bare
 words such as ``NaN`` (they become null, so the row has no such value), stray commas, numbers in a form
 JSON does not know (also null). What cannot be repaired is dropped by the caller and counted.
 """
@@ -10,7 +10,13 @@ from __future__ import annotations
 import re
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.S)
-_BAD_ESCAPE = re.compile(rb'\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4})|)', re.S)
+_ESCAPE = re.compile(
+    rb"""\\(?:
+        u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}  # a surrogate pair
+        | (?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})                 # half of one
+        | u[0-9a-fA-F]{4} | ["\\/bfnrt] | )""",
+    re.X,
+)
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 _BARE = re.compile(rb'[^\s{}\[\],:"]+')
 _JSON_WORD = re.compile(rb"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)\Z")
@@ -60,10 +66,16 @@ def decode_text(text: bytes) -> tuple[str, bool]:
     return value, damaged
 
 
+def _mend_escape(match: re.Match[bytes]) -> bytes:
+    if match["lone"]:
+        return rb"\ufffd"
+    return rb"\\" if len(match[0]) == 1 else match[0]
+
+
 def _repair_string(literal: bytes) -> bytes:
     literal = _CONTROL.sub(lambda m: b"\\u%04x" % m[0][0], literal)
     if b"\\" in literal:
-        inner = _BAD_ESCAPE.sub(lambda m: m[0] if m[1] or m[2] else rb"\\", literal[1:-1])
+        inner = _ESCAPE.sub(_mend_escape, literal[1:-1])
         literal = b'"' + inner + b'"'
     try:
         literal.decode("utf-8")

@@ -19,6 +19,9 @@ from traceanalyzer.options import ReadLimits
 Progress = Callable[[int, int | None], None]
 """Called with (bytes of the file read so far, size of the file or None for a pipe)."""
 
+_STEP_BYTES = 1 << 18
+_MEMBER_KEPT_BYTES = 1 << 19
+
 _GZIP_MAGIC = b"\x1f\x8b"
 _OTHER_FORMATS: tuple[tuple[bytes, str, str], ...] = (
     (b"SQLite format 3", "an SQLite database (nsys export?)", "export Chrome JSON from torch.profiler instead"),
@@ -138,25 +141,28 @@ class Source:
 
     def _inflated(self) -> Iterator[bytes]:
         errors = _inflate_errors()
-        inflater, inside_member, position = _new_inflater(), False, 0
+        inflater, member = _new_inflater(), _Member()
+        position = 0
         gathered: list[bytes] = []
         size = 0
         data = self._head
         while data:
             position += len(data)
             while data:
+                member.saw(data)
                 try:
-                    # Bounded output: a bomb gives one chunk at a time and meets max_bytes early.
-                    out = inflater.decompress(data, self._limits.chunk_bytes)
+                    # Bounded output: a bomb gives one step at a time and meets max_bytes early.
+                    out = inflater.decompress(data, _STEP_BYTES)
                 except errors:
                     self.damaged_at = position - len(data)
+                    gathered.append(member.rest())
                     break
-                inside_member = not inflater.eof
+                member.gave(out, len(data) - len(inflater.unconsumed_tail))
                 data = inflater.unconsumed_tail
                 if inflater.eof:
                     # Zero bytes after a member are padding; anything but another member is damage.
                     data = inflater.unused_data.lstrip(b"\0")
-                    inflater = _new_inflater()
+                    inflater, member = _new_inflater(), _Member()
                 gathered.append(out)
                 size += len(out)
                 if size >= self._limits.chunk_bytes:
@@ -166,5 +172,41 @@ class Source:
                 break
             data = self._read(1 << 17)
         yield b"".join(gathered)
-        if inside_member and self.damaged_at is None:
+        if member.inside and self.damaged_at is None:
             self.damaged_at = position
+
+
+class _Member:
+    """The gzip member being inflated: its beginning is kept for a while, to get at what an error swallows.
+
+    An inflater that meets damage raises and keeps the output of that call to itself. A member that is still
+    short is inflated again in small steps up to the damage; of a long one the last step is lost.
+    """
+
+    def __init__(self) -> None:
+        self.inside = False
+        self._head = b""
+        self._taken = 0
+        self._out = 0
+
+    def saw(self, data: bytes) -> None:
+        self.inside = True
+        if self._taken == len(self._head) and self._taken < _MEMBER_KEPT_BYTES:
+            self._head += data
+
+    def gave(self, out: bytes, taken: int) -> None:
+        self._out += len(out)
+        self._taken += taken
+        self._head = self._head[: self._taken] if self._taken < len(self._head) else self._head
+
+    def rest(self) -> bytes:
+        if self._taken > len(self._head):
+            return b""
+        inflater, parts, data = zlib.decompressobj(wbits=31), [], self._head
+        try:
+            while data and not inflater.eof:
+                parts.append(inflater.decompress(data, 1024))
+                data = inflater.unconsumed_tail
+        except zlib.error:
+            pass
+        return b"".join(parts)[self._out :]

@@ -8,6 +8,7 @@ dropped and counted, and the large pieces go on behind it.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -74,6 +75,14 @@ class EventStream:
         self._buffer = self._buffer[upto:]
         self._base += upto
 
+    def _skip_space(self) -> None:
+        """Drop leading white space, however much of it there is."""
+        while True:
+            kept = self._buffer.lstrip()
+            self._consume(len(self._buffer) - len(kept))
+            if kept or not self._more():
+                return
+
     # -- before the events ----------------------------------------------------------------------------
 
     def _open(self) -> None:
@@ -82,13 +91,11 @@ class EventStream:
             pass
         if self._buffer.startswith(b"\xef\xbb\xbf"):
             self._consume(3)
-        while not (head := self._buffer.lstrip()) and self._more():
-            pass
-        if not head:
+        self._skip_space()
+        if not self._buffer:
             raise TraceFormatError(
                 "empty_file", f"'{self._name}' is empty", offset=0, hint="was the profiler's export finished?"
             )
-        self._consume(len(self._buffer) - len(head))
         if self._buffer[:1] == b"[":
             self.flavour = "array"
             self._consume(1)
@@ -163,20 +170,20 @@ class EventStream:
         )
 
     def _unwrap_array(self) -> None:
-        """Accept ``[[event, ...]]`` with a note; refuse anything deeper."""
-        for level in range(3):
-            while not (rest := self._buffer.lstrip()) and self._more():
-                pass
-            if rest[:1] != b"[":
-                return
-            if level == 2:
-                break
+        """Accept ``[[event, ...]]`` with a note; refuse lists within lists within lists."""
+        self._skip_space()
+        if self._buffer[:1] != b"[":
+            return
+        while not (inner := self._buffer[1:].lstrip()) and len(self._buffer) < _NARROW and self._more():
+            pass
+        if inner[:1] == b"{":
             self.salvage.note("the events stood in a list inside a list; the inner list was taken")
-            self._consume(len(self._buffer) - len(rest) + 1)
-        raise TraceFormatError(
-            "not_a_trace", f"'{self._name}' is lists within lists, not a list of events", offset=self._base,
-            hint="give the file that export_chrome_trace wrote",
-        )
+            self._consume(1)
+        elif inner[:1] == b"[":
+            raise TraceFormatError(
+                "not_a_trace", f"'{self._name}' is lists within lists, not a list of events", offset=self._base,
+                hint="give the file that export_chrome_trace wrote",
+            )
 
     def _keep_fields(self, text: bytes, offset: int) -> None:
         for candidate in (text, repair_event(text) if len(text) < _FOOTER_LIMIT else b""):
@@ -326,6 +333,9 @@ class EventStream:
         """
         buffer = self._buffer
         following = boundaries.next_event_start(buffer, position)
+        if buffer[position] == 0x5B:  # a list among the events
+            end, _ = boundaries.close_of(buffer, position, self._limits.max_depth)
+            return self._drop("not an event (no JSON object)", position, end if end > 0 else following)
         if buffer[position] != 0x7B:  # not an object: skip to the next thing that is one
             return self._drop("text between events that is no event", position, following)
         end, depth = boundaries.close_of(buffer, position, self._limits.max_depth)
@@ -335,7 +345,7 @@ class EventStream:
             return self._drop(
                 f"event nested deeper than {self._limits.max_depth} (--max-depth)", position, end if end > 0 else following
             )
-        if end > 0 and (row := self._try(buffer[position:end])) is not None:
+        if end > 0 and (row := self._try(buffer[position:end], depth)) is not None:
             return row, end
         if end < 0 and not self._eof and (following < 0 or len(buffer) - position < 1 << 20):
             return None, -1
@@ -355,11 +365,17 @@ class EventStream:
         return self._drop("event with malformed text", position, following if following > 0 else end)
 
     @staticmethod
-    def _try(text: bytes) -> LooseRow | None:
+    def _try(text: bytes, depth: int = 0) -> LooseRow | None:
+        usual = sys.getrecursionlimit()
+        if depth > usual // 2:
+            # the decoder recurses once a level; max_depth has already said that this depth is wanted
+            sys.setrecursionlimit(usual + 2 * depth)
         try:
             return _LOOSE_ONE.decode(text)
         except (DecodeError, RecursionError):
             return None
+        finally:
+            sys.setrecursionlimit(usual)
 
     def _drop(self, reason: str, position: int, reached: int) -> tuple[None, int]:
         if reached < 0:

@@ -55,7 +55,9 @@ class NoDeviceActivity(Rule):
         where = "selection" if len(rows) else "trace"
         message = f"The {where} holds no usable device row (kernel, copy or fill)"
         if calls:
-            message += f", yet {calls} kernel or graph launches were called"
+            ids = [int(analysis.trace.calls.corr[row]) for row in analysis.coverage.lost[:5]]
+            listed = ", ".join(map(str, ids)) + (", ..." if len(analysis.coverage.lost) > len(ids) else "")
+            message += f", yet {calls} kernel or graph launches were called (correlation {listed})"
         if dropped:
             message += f"; {dropped} device rows had unusable times and were left out"
         unknown = analysis.trace.meta.unknown_categories

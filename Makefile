@@ -1,0 +1,49 @@
+# Two commands do everything on a fresh machine: `make report` and `make test`.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+TRACE ?= samples/cpu_bound_loop.json
+
+.PHONY: report test lint types docs samples bench clean
+
+# Installs the analyser alone (seconds, no torch) and reports on TRACE.
+report: $(VENV)/.analyser
+	@$(BIN)/traceanalyze report "$(TRACE)" || [ $$? -eq 3 ]
+
+# Installs all extras and runs lint, types and the whole suite.
+test: $(VENV)/.all lint types
+	$(BIN)/python -m pytest -q -n auto
+
+lint: $(VENV)/.all
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.all
+	$(BIN)/mypy
+
+# Pages and schema files made from the code.
+docs: $(VENV)/.all
+	$(BIN)/python -m traceanalyzer.report.schema_page
+	$(BIN)/python -m traceanalyzer.doctor.pages
+
+samples: $(VENV)/.all
+	$(BIN)/python samples/generate.py
+
+bench: $(VENV)/.all
+	$(BIN)/python benchmarks/compare_peers.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.analyser: setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "installing the analyser into $(VENV) ..."
+	@$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.all: setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[all]'
+	@touch $@ $(VENV)/.analyser
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,40 @@
+"""Shared fixtures: where the real traces and cases lie, and hypothesis settings that suit two cores."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("default")
+
+SHARED = Path(os.environ.get("TRACEANALYZER_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+"""Folder of traces recorded by others and of cases; not part of the repository."""
+
+
+def shared_files(pattern: str) -> list[Path]:
+    """Return the files of the shared folder, none where it is absent."""
+    return sorted(SHARED.glob(pattern)) if SHARED.is_dir() else []
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that writes a trace file: bytes and text as they are, lists and dicts as JSON."""
+
+    def writer(content: Any, name: str = "trace.json") -> Path:
+        path = tmp_path / name
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        elif isinstance(content, str):
+            path.write_text(content, encoding="utf-8")
+        else:
+            path.write_text(json.dumps({"traceEvents": content} if isinstance(content, list) else content), encoding="utf-8")
+        return path
+
+    return writer
