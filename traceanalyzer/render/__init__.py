@@ -1,0 +1,1 @@
+"""Renderers: a finished report in, text out. Nothing here computes a number."""

@@ -1,0 +1,240 @@
+"""The blocks of a report as plain cells, shared by the text, Markdown and notebook renderers.
+
+A block has a title, column titles and rows of text; which columns hold names of the trace is marked, so
+that each renderer escapes them its own way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from traceanalyzer.render import format as show
+from traceanalyzer.report.model import FindingRow, KernelRow, ReportData
+
+VARIANTS_SHOWN = 2
+VARIANTS_FOR = 5
+
+
+@dataclass(frozen=True)
+class Block:
+    """A table; ``names`` are the numbers of the columns that hold text from the trace. ``notes`` follow it."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    names: frozenset[int] = frozenset({0})
+    notes: list[str] = field(default_factory=list)
+
+
+def kernels(report: ReportData, top: int) -> Block | None:
+    """Return the kernel table, largest total first."""
+    if not report.kernels:
+        return None
+    rows: list[list[str]] = []
+    for place, kernel in enumerate(report.kernels[:top]):
+        several = len(kernel.variants)
+        rows.append(_kernel(kernel, kernel.short_name + (f" ({several} configs)" if several else "")))
+        if place < VARIANTS_FOR:
+            rows += [_kernel(v, "  " + _config(v.config)) for v in kernel.variants[:VARIANTS_SHOWN]]
+    notes = []
+    hidden = report.kernels[top:]
+    if hidden:
+        notes.append(
+            f"{show.plural(len(hidden), 'more kernel')} with {show.percent(sum(k.share for k in hidden))} of kernel time "
+            "not shown (--top N; all in JSON and CSV)"
+        )
+    if any(k.variants for k in report.kernels[:top]):
+        notes.append("(N configs): one name launched as N different kernels; its own row mixes them (rNN registers, sNN shared bytes)")
+    if any(k.grade for k in report.kernels[:top]):
+        notes.append("queue: P proven by rows of this trace, D derived, H hint; n/a not judged")
+    return Block(
+        "Kernels (self-time in us, largest total first)",
+        ["kernel", "self p50", "95% CI", "n", "share", "dispatch p50", "event pair reads", "inflation", "queue"],
+        rows,
+        notes=notes,
+    )
+
+
+def _kernel(k: KernelRow, label: str) -> list[str]:
+    return [
+        label, show.us(k.p50_us), show.interval(k.p50_ci95_us), show.count(k.count), show.percent(k.share),
+        show.us(k.dispatch_p50_us), show.us(k.event_reading_us), show.ratio(k.inflation),
+        "in graph" if k.in_graph == k.count else show.queue(k.queue, k.grade),
+    ]  # fmt: skip
+
+
+def _config(config: str | None) -> str:
+    text = config or "configuration not recorded"
+    for long, short in (("grid ", ""), (" block ", "/"), (" regs ", " r"), (" smem ", " s")):
+        text = text.replace(long, short)
+    return text
+
+
+def copies(report: ReportData, top: int) -> Block | None:
+    """Return copies and fills."""
+    if not report.copies:
+        return None
+    rows = [[c.short_name, show.us(c.p50_us), show.us(c.total_us), show.count(c.count)] for c in report.copies[:top]]
+    return Block("Copies and fills (us)", ["copy", "p50", "total", "n"], rows)
+
+
+def ops(report: ReportData, top: int) -> Block | None:
+    """Return operations: graph replays."""
+    if not report.ops:
+        return None
+    rows = [
+        [
+            op.name, show.count(op.iterations), show.us(op.self_time_p50_us), show.us(op.span_p50_us), show.us(op.dispatch_p50_us),
+            show.us(op.readings.get("event_pair")), show.queue(op.queue, op.grade),
+        ]
+        for op in report.ops[:top]
+    ]  # fmt: skip
+    columns = ["replay", "n", "self p50", "span p50", "dispatch p50", "event pair reads", "queue"]
+    return Block("Graph replays (us)", columns, rows)
+
+
+def devices(report: ReportData) -> Block | None:
+    """Return devices with their queue state."""
+    if not report.devices:
+        return None
+    rows = [
+        [
+            f"{d.device} {d.owner}".strip(), d.name or "not stated", show.us(d.busy_us), show.us(d.span_us), show.percent(d.busy_fraction),
+            f"{d.starved + d.starved_after_sync} of {d.launches_counted}", show.queue(d.queue, d.grade),
+        ]
+        for d in report.devices
+    ]  # fmt: skip
+    notes = [f"device {d.device}: {d.queue_reason}" for d in report.devices if d.queue_reason]
+    notes += [
+        f"device {d.device}: self-times add up to {show.us(d.self_time_us)} us, {show.us(d.overlap_us)} us more than busy: rows overlap"
+        for d in report.devices
+        if d.overlap_us > 0.02 * d.busy_us
+    ]
+    columns = ["device", "name", "busy us", "span us", "busy", "starved", "queue"]
+    return Block("Devices", columns, rows, frozenset({0, 1}), notes)
+
+
+def streams(report: ReportData, top: int) -> Block | None:
+    """Return streams with what their gaps waited for."""
+    if not report.streams:
+        return None
+    rows = [
+        [
+            f"{s.device}/{s.stream} {s.owner}".strip(), show.count(s.activities), show.us(s.gap_p50_us), show.us(s.gap_total_us),
+            *([show.NA] * 4 if not s.clocks_agree else
+              [show.us(s.host_wait_us), show.us(s.sync_wait_us), show.us(s.launch_wait_us), show.count(s.starved)]),
+            show.NA if not s.clocks_agree or s.queue_depth_p50 is None else f"{show.count(s.queue_depth_p50)} / {s.queue_depth_max}",
+        ]
+        for s in report.streams[:top]
+    ]  # fmt: skip
+    notes = [
+        f"stream {s.device}/{s.stream}: {show.plural(s.overlaps, 'row')} start before their predecessor ends, by up to "
+        f"{show.us(s.overlap_max_us)} us (dependent launch)"
+        for s in report.streams[:top]
+        if s.overlaps
+    ]
+    columns = ["stream", "rows", "gap p50", "gaps", "host wait", "of it sync", "launch wait", "starved", "depth p50/max"]
+    return Block("Streams (us)", columns, rows, notes=notes)
+
+
+def threads(report: ReportData, top: int) -> Block | None:
+    """Return dispatch per launching thread."""
+    if not report.threads:
+        return None
+    rows = [
+        [
+            t.thread, show.count(t.launches), show.us(t.dispatch_p50_us), show.us(t.dispatch_p90_us), show.us(t.steady_dispatch_p50_us),
+            show.count(t.steady_intervals), show.us(t.kernel_dispatch_p50_us), show.count(t.kernel_launches),
+        ]
+        for t in report.threads[:top]
+    ]  # fmt: skip
+    notes = [
+        f"thread {t.thread}: left out of the steady dispatch: {', '.join(f'{r} {n}' for r, n in t.left_out.items())}"
+        for t in report.threads[:top]
+        if t.left_out
+    ]
+    columns = ["thread", "launches", "p50", "p90", "steady p50", "steady n", "kernel launches p50", "n"]
+    return Block("Dispatch (launch to launch, us)", columns, rows, notes=notes)
+
+
+def idle(report: ReportData) -> Block | None:
+    """Return idle time, long pauses and late launches apart."""
+    with_idle = [i for i in report.idle if i.idle_us > 0]
+    if not with_idle:
+        return None
+    judged = report.clock.state != "disagree"
+    rows = [
+        [
+            f"{i.device} {i.owner}".strip(), show.us(i.idle_us), show.percent(i.idle_share), f"{i.long_pauses} / {show.us(i.long_us)}",
+            f"{i.short_gaps} / {show.us(i.short_us)}",
+            f"{i.late_launches} / {show.us(i.late_us)}" if judged else show.NA,
+            f"{show.us(i.host_us)} ({show.us(i.sync_us)})" if judged else show.NA,
+            show.us(i.launch_us) if judged else show.NA,
+        ]
+        for i in with_idle
+    ]  # fmt: skip
+    notes = [f"long pause: over {show.us(with_idle[0].long_limit_us)} us; late: a short gap in which the host had not called yet"]
+    unattributed = sum(i.unattributed_us for i in with_idle)
+    if unattributed:
+        notes.append(f"{show.us(unattributed)} us of idle time end with a row that has no launch: not attributed")
+    columns = ["device", "idle us", "of span", "long pauses n / us", "short gaps n / us", "late n / us", "host (sync) us", "launch us"]
+    return Block("Idle anatomy", columns, rows, notes=notes)
+
+
+def pauses(report: ReportData, limit: int = 5) -> Block | None:
+    """Return the longest pauses of the device that idles most, where there are long ones."""
+    device = max(report.idle, key=lambda i: i.long_us, default=None)
+    if device is None or not device.long_pauses:
+        return None
+    shown = device.pauses[: min(limit, device.long_pauses)]
+    rows = [[show.us(p.at_us), show.us(p.length_us), p.cause, p.before, p.after] for p in shown]
+    title = f"Longest pauses of device {device.device} ({len(rows)} of {device.long_pauses})"
+    return Block(title, ["at us", "us", "waits for", "after", "before"], rows, frozenset({2, 3, 4}))
+
+
+def trace_lines(report: ReportData) -> list[str]:
+    """Return what the file is and what reading it met, unescaped."""
+    trace = report.trace
+    names = [f"{d.id} {d.name or '(name not stated)'}" for d in trace.devices[:4]]
+    more = f" and {len(trace.devices) - 4} more" if len(trace.devices) > 4 else ""
+    lines = [
+        f"{trace.name}: {trace.format}, {show.plural(trace.events, 'event')}, {show.plural(trace.device_activities, 'device row')} "
+        f"({show.plural(trace.kernels, 'kernel')}) on {show.plural(trace.streams, 'stream')}",
+    ]
+    if names:
+        lines.append(f"device {', '.join(names)}{more}")
+    if trace.simulated:
+        lines.append("SIMULATED: this trace was made by a simulator, not recorded on a device")
+    if trace.incomplete:
+        lines.append(f"INCOMPLETE: the trace breaks off (byte {trace.first_damage_byte}); the numbers cover the part that was read")
+    for what, counts in (("repaired", trace.repaired), ("left out", trace.excluded)):
+        if counts:
+            lines.append(f"{what}: " + "; ".join(f"{n} x {reason}" for reason, n in counts.items()))
+    lines += [f"note: {n}" for n in trace.notes]
+    if trace.unknown_categories:
+        lines.append("unknown categories: " + ", ".join(f"{c} {n}" for c, n in list(trace.unknown_categories.items())[:6]))
+    if trace.selection:
+        lines.append("selection: " + ", ".join(f"{k} {v}" for k, v in trace.selection.items()))
+    return lines
+
+
+def clock_line(report: ReportData) -> str:
+    """Return how host and device clock stand to each other, empty when they agree."""
+    clock = report.clock
+    if clock.state in ("agree", "unknown"):
+        return ""
+    return f"clocks: {clock.state}, {clock.early} of {clock.launches} launches start before their call, by up to {show.us(clock.skew_us)} us"
+
+
+def conditions(report: ReportData) -> str:
+    """Return versions and resolution on one line."""
+    trace = report.trace
+    parts = [f"traceanalyzer {report.version}", report.schema, f"resolution {trace.resolution_us:g} us"]
+    parts += [f"{k} {v}" for k, v in trace.versions.items()]
+    parts += [f"profiler {k}" for k, v in trace.profiler_flags.items() if v and k != "python_function_rows"]
+    return "; ".join(parts)
+
+
+def numbers(finding: FindingRow) -> str:
+    """Return the numbers of a finding on one line."""
+    return ", ".join(f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in finding.numbers.items() if v is not None)

@@ -1,0 +1,41 @@
+"""The kernel table as CSV, with the column names of the JSON report."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import fields
+
+from traceanalyzer.report.model import KernelRow, ReportData
+
+_COLUMNS = [f.name for f in fields(KernelRow) if f.name not in ("variants", "p50_ci95_us")]
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def render_csv(report: ReportData) -> str:
+    """Return kernels, copies and the variants of each, one row per line, ``table`` saying which.
+
+    An absent value is an empty cell. Text that a spreadsheet would run as a formula gets an apostrophe.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["table", *_COLUMNS, "p50_ci95_low_us", "p50_ci95_high_us"])
+    for table, rows in (("kernel", report.kernels), ("copy", report.copies)):
+        for row in rows:
+            writer.writerow([table, *_cells(row)])
+            for variant in row.variants:
+                writer.writerow([f"{table} variant", *_cells(variant)])
+    return out.getvalue()
+
+
+def _cells(row: KernelRow) -> list[object]:
+    low, high = row.p50_ci95_us or (None, None)
+    values = [getattr(row, c) for c in _COLUMNS]
+    return [_safe(v) for v in (*values, low, high)]
+
+
+def _safe(value: object) -> object:
+    if isinstance(value, str):
+        value = value.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
+        return "'" + value if value.startswith(_FORMULA) else value
+    return "" if value is None else value

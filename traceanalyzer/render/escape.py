@@ -1,0 +1,75 @@
+"""Text from a trace is hostile: what it may contain is made harmless here, once per kind of output."""
+
+from __future__ import annotations
+
+import html as _html
+import re
+import unicodedata
+
+MAX_TEXT = 2000
+"""No name of a trace takes more characters than this in an output for people."""
+
+_MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]|~!])")
+# What GitHub links or replaces in finished text, where a backslash does not help: mentions, issue and commit
+# references, bare addresses, emoji names.
+_TRIGGERS = re.compile(r"(?i)@|\#(?=\w)|\bGH(?=-)|:(?=//)|\bw(?=ww\.)|(?<=:)(?=[\w+-]+:)|\b(?:mailto|xmpp)(?=:)|\b[0-9a-f](?=[0-9a-f]{6,39}\b)")
+_BREAK = "&#8204;"
+
+
+def terminal(text: str, limit: int = MAX_TEXT) -> str:
+    """Return the text on one line with every character that is not plainly printable as a visible escape.
+
+    Control bytes, ANSI sequences, bidirectional and zero-width characters, and lone surrogates end here.
+    """
+    text = _bounded(text, limit)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if _is_plain(c) else _visible(c) for c in text)
+
+
+def _is_plain(char: str) -> bool:
+    return char.isprintable() and unicodedata.category(char) not in ("Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Mn", "Me")
+
+
+def _visible(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _bounded(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    half = (limit - 1) // 2
+    return f"{text[:half]}…{text[-half:]}"
+
+
+def markdown(text: str, limit: int = MAX_TEXT) -> str:
+    """Return the text as plain Markdown that GitHub renders as the same text and nothing else.
+
+    Markup is escaped, angle brackets and ampersands become entities, and what GitHub would turn into a
+    mention, link, issue reference or emoji is broken by an entity that shows nothing. The text must not stand
+    at the beginning of a line, where a ``#`` or ``-`` would still count.
+    """
+    text = terminal(text, limit)
+    # marks of our own that no text can hold after terminal(), so that entities are added last
+    text = _TRIGGERS.sub(lambda m: m[0] + "\0", text)
+    text = _MARKDOWN_SPECIAL.sub(r"\\\1", text)
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("$", "&#36;")
+    return text.replace("\0", _BREAK)
+
+
+def markdown_code(text: str, limit: int = MAX_TEXT) -> str:
+    """Return the text as a code span that nothing inside can close, safe in a table cell.
+
+    GitHub splits table cells before it looks for code, so a pipe is escaped even inside.
+    """
+    text = terminal(text, limit).replace("|", "\\|")
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if longest or text.startswith(" ") or text.endswith(" ") or not text.strip() else ""
+    return f"{fence}{pad}{text or ' '}{pad}{fence}"
+
+
+def html(text: str, limit: int = MAX_TEXT) -> str:
+    """Return the text escaped for HTML content and quoted attributes."""
+    return _html.escape(terminal(text, limit), quote=True)

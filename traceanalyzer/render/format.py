@@ -1,0 +1,71 @@
+"""Numbers as people read them. Every unit is either in the cell or in the column's title."""
+
+from __future__ import annotations
+
+NA = "n/a"
+
+
+def us(value: float | None) -> str:
+    """Return a duration in microseconds without its unit, to four digits: ``12.90``, ``1,078,288``, ``0.064``.
+
+    Tables for people show four digits; JSON and CSV hold every nanosecond. ``n/a`` of None.
+    """
+    if value is None:
+        return NA
+    size = abs(value)
+    digits = 3 if size < 10 else 2 if size < 100 else 1 if size < 1000 else 0
+    return f"{value:,.{digits}f}"
+
+
+def duration(value_us: float | None) -> str:
+    """Return a duration with the unit that suits it: ``9.8 us``, ``1.21 ms``, ``2.5 s``."""
+    if value_us is None:
+        return NA
+    size = abs(value_us)
+    for limit, divisor, unit in ((10_000, 1, "us"), (10_000_000, 1_000, "ms")):
+        if size < limit:
+            return f"{_three(value_us / divisor)} {unit}"
+    return f"{_three(value_us / 1e6)} s"
+
+
+def _three(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def interval(pair: tuple[float, float] | list[float] | None) -> str:
+    """Return an interval of microseconds, ``12.80-12.90``; ``n/a`` of None."""
+    return NA if pair is None else f"{us(pair[0])}-{us(pair[1])}"
+
+
+def queue(state: str, grade: str | None) -> str:
+    """Return a queue state with the initial of its grade, ``cpu-bound P``; ``n/a`` of an unknown one."""
+    if state == "unknown":
+        return NA
+    return f"{state} {grade[0]}" if grade else state
+
+
+def percent(share: float | None) -> str:
+    """Return a share as percent: ``0.4 %``, ``47 %``."""
+    if share is None:
+        return NA
+    if 0 < share < 0.0005:
+        return "<0.1 %"
+    return f"{share * 100:.1f} %" if share < 0.0995 else f"{share * 100:.0f} %"
+
+
+def ratio(value: float | None) -> str:
+    """Return a ratio: ``4.2x``."""
+    return NA if value is None else f"{value:.2f}x" if value < 10 else f"{value:.0f}x"
+
+
+def count(value: float | None) -> str:
+    """Return a whole number with thousands separators, or one decimal where it is not whole."""
+    if value is None:
+        return NA
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def plural(n: int, word: str) -> str:
+    """Return ``1 launch``, ``3 launches``."""
+    ending = "es" if word.endswith(("ch", "sh", "s")) else "s"
+    return f"{n:,} {word}{'' if n == 1 else ending}"

@@ -1,0 +1,32 @@
+"""The report as an HTML fragment for notebooks. No scripts; every text of the trace is escaped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from traceanalyzer.render import blocks
+from traceanalyzer.render.escape import terminal
+from traceanalyzer.report.model import ReportData
+
+
+def render_html(report: ReportData, *, top: int = 20) -> str:
+    """Return the fragment; ``top`` rows per table."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("traceanalyzer.render"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    found = [
+        blocks.kernels(report, top), blocks.copies(report, top), blocks.ops(report, top), blocks.devices(report),
+        blocks.streams(report, top), blocks.threads(report, top), blocks.idle(report), blocks.pauses(report),
+    ]  # fmt: skip
+    tables = [replace(b, rows=[[terminal(c, 400) for c in row] for row in b.rows]) for b in found if b is not None]
+    return environment.get_template("notebook.html.j2").render(
+        headline=terminal(report.verdict.headline, 4000),
+        lines=[terminal(line, 1000) for line in blocks.trace_lines(report)],
+        tables=tables,
+        coverage=terminal(report.coverage.sentence, 2000),
+        findings=[replace(f, title=terminal(f.title), message=terminal(f.message, 4000)) for f in report.findings],
+        abstentions=[replace(a, reason=terminal(a.reason)) for a in report.abstentions],
+        conditions=terminal(blocks.conditions(report), 1000),
+    )

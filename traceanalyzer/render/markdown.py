@@ -1,0 +1,104 @@
+"""The report for a pull request: GitHub Markdown, at most 60 lines and 65,000 characters whatever the trace."""
+
+from __future__ import annotations
+
+from traceanalyzer.render import blocks
+from traceanalyzer.render import format as show
+from traceanalyzer.render.escape import markdown, markdown_code
+from traceanalyzer.report.model import FindingRow, ReportData
+
+MAX_LINES = 60
+MAX_CHARACTERS = 65_000
+_NAME = 80
+_SENTENCE = 700
+_ICONS = {"ok": "OK", "suspect": "SUSPECT", "cannot-judge": "CANNOT JUDGE"}
+
+
+def render_markdown(report: ReportData, *, top: int = 10) -> str:
+    """Return the report as Markdown; ``top`` kernels, fewer where the bounds ask for it.
+
+    The verdict, the kernel table and the findings stand open; everything else is folded. Only the kernel
+    rows and the findings vary in number, so they are what is shortened, and a line says by how many.
+    """
+    for rows, findings in ((top, 8), (min(top, 10), 5), (min(top, 5), 3), (3, 2), (1, 1)):
+        lines = _lines(report, rows, findings)
+        text = "\n".join(lines) + "\n"
+        if len(lines) <= MAX_LINES and len(text) <= MAX_CHARACTERS:
+            return text
+    # every cell is bounded, so the last round always fits; a test holds this
+    return text
+
+
+def _lines(report: ReportData, top: int, findings: int) -> list[str]:
+    verdict = report.verdict
+    lines = [
+        f"### GPU trace report: {_ICONS[verdict.status]}",
+        "",
+        f"**{markdown(verdict.headline, _SENTENCE).strip()}**",
+        "",
+        "Trace " + "<br>".join(markdown(line, 300) for line in blocks.trace_lines(report)[:8]),
+        "",
+    ]
+    kernels = blocks.kernels(report, top)
+    if kernels is not None:
+        flat = blocks.Block(kernels.title, kernels.columns, [r for r in kernels.rows if not r[0].startswith("  ")])
+        lines += [*_table(flat), "", f"<sub>{' · '.join(markdown(n, 200) for n in [kernels.title, *kernels.notes])}</sub>", ""]
+    lines += _findings(report, findings)
+    lines += _folded("Queue, idle time and linkage", _details(report))
+    if report.abstentions:
+        said = "<br>".join(markdown(f"{a.rule}: {a.reason}", 240) for a in report.abstentions[:12])
+        more = f"<br>and {len(report.abstentions) - 12} more" if len(report.abstentions) > 12 else ""
+        lines += _folded(f"Not judged ({len(report.abstentions)})", [said + more])
+    lines += [f"<sub>{markdown(blocks.conditions(report), 600)}</sub>"]
+    return lines
+
+
+def _table(block: blocks.Block) -> list[str]:
+    head = "| " + " | ".join(markdown(c) for c in block.columns) + " |"
+    rule = "|" + "|".join(" --- " if n in block.names else " ---: " for n in range(len(block.columns))) + "|"
+    body = [
+        "| " + " | ".join(markdown_code(cell, _NAME) if n in block.names and cell else markdown(cell, _NAME) for n, cell in enumerate(row)) + " |"
+        for row in block.rows
+    ]
+    return [head, rule, *body]
+
+
+def _findings(report: ReportData, limit: int) -> list[str]:
+    if not report.findings:
+        return ["No findings.", ""]
+    lines = [_finding(f) for f in report.findings[:limit]]
+    rest = report.findings[limit:]
+    if rest:
+        codes = ", ".join(dict.fromkeys(f.rule for f in rest[:20]))
+        lines.append(f"- and {len(rest)} more: {markdown(codes, 200)}")
+    return [*lines, ""]
+
+
+def _finding(finding: FindingRow) -> str:
+    text = f"- **{finding.rule} {markdown(finding.title, 60)}** ({finding.severity}, {finding.grade}): {markdown(finding.message, _SENTENCE)}"
+    if finding.evidence:
+        row = finding.evidence[0]
+        text += f" E.g. at {row.at_us:,.3f} us: {markdown_code(row.what, _NAME)}{markdown(' ' + row.note, 120) if row.note else ''}."
+    if finding.remedy:
+        text += f" *{markdown(finding.remedy[0], 200)}.*"
+    return text
+
+
+def _folded(title: str, body: list[str]) -> list[str]:
+    # GitHub renders Markdown inside <details> only behind an empty line
+    return [f"<details><summary>{markdown(title, 80)}</summary>", "", *body, "", "</details>", ""]
+
+
+def _details(report: ReportData) -> list[str]:
+    parts: list[str] = []
+    for block in (blocks.devices(report), blocks.idle(report), blocks.threads(report, 3), blocks.ops(report, 3)):
+        if block is None:
+            continue
+        kept = blocks.Block(block.title, block.columns, block.rows[:2], block.names)
+        parts += [f"<sub>{markdown(block.title, 80)}</sub>", "", *_table(kept), ""]
+    clock = blocks.clock_line(report)
+    last = [markdown(report.coverage.sentence, 600)] + ([markdown(clock, 200)] if clock else [])
+    more = max(len(report.devices), len(report.threads), len(report.idle)) - 2
+    if more > 0:
+        last.append(f"{show.plural(more, 'more row')} in the JSON report")
+    return [*parts, "<br>".join(last)]
