@@ -24,15 +24,30 @@ class TraceBuilder:
         self.fields: dict[str, Any] = {}
         self._corr = 100
 
-    def launch(self, at: Us, dur: Us = 2, corr: int | None = None, api: str = "cudaLaunchKernel", **where: Any) -> TraceBuilder:
+    def launch(
+        self, at: Us, dur: Us = 2, corr: int | None = None, api: str = "cudaLaunchKernel", **where: Any
+    ) -> TraceBuilder:
         """Add a launch call; without ``corr`` it gets the next one."""
         self._corr = corr if corr is not None else self._corr + 1
-        self.events.append(host_event(where.pop("category", category_of(api)), api, ns(at), ns(dur), self._corr, **where))
+        self.events.append(
+            host_event(where.pop("category", category_of(api)), api, ns(at), ns(dur), self._corr, **where)
+        )
         return self
 
-    def kernel(self, at: Us, dur: Us, corr: int | None = None, name: str = "k", stream: int = 7, kind: str = "kernel", **args: Any) -> TraceBuilder:
+    def kernel(
+        self,
+        at: Us,
+        dur: Us,
+        corr: int | None = None,
+        name: str = "k",
+        stream: int = 7,
+        kind: str = "kernel",
+        **args: Any,
+    ) -> TraceBuilder:
         """Add a device row; without ``corr`` it hangs on the last launch."""
-        self.events.append(device_event(kind, name, ns(at), ns(dur), stream, self._corr if corr is None else corr, **args))
+        self.events.append(
+            device_event(kind, name, ns(at), ns(dur), stream, self._corr if corr is None else corr, **args)
+        )
         return self
 
     def call(self, at: Us, kernel_at: Us, dur: Us, **kernel: Any) -> TraceBuilder:
@@ -41,11 +56,15 @@ class TraceBuilder:
 
     def memset(self, at: Us, kernel_at: Us, dur: Us, **row: Any) -> TraceBuilder:
         """Add a fill with its call."""
-        return self.launch(at, api="cudaMemsetAsync").kernel(kernel_at, dur, name="Memset (Device)", kind="memset", **row)
+        return self.launch(at, api="cudaMemsetAsync").kernel(
+            kernel_at, dur, name="Memset (Device)", kind="memset", **row
+        )
 
     def memcpy(self, at: Us, kernel_at: Us, dur: Us, **row: Any) -> TraceBuilder:
         """Add a copy with its call."""
-        return self.launch(at, api="cudaMemcpyAsync").kernel(kernel_at, dur, name="Memcpy HtoD (Pageable -> Device)", kind="memcpy", **row)
+        return self.launch(at, api="cudaMemcpyAsync").kernel(
+            kernel_at, dur, name="Memcpy HtoD (Pageable -> Device)", kind="memcpy", **row
+        )
 
     def sync(self, at: Us, dur: Us, api: str = "cudaDeviceSynchronize", **where: Any) -> TraceBuilder:
         """Add a synchronise."""
@@ -70,7 +89,11 @@ class TraceBuilder:
 
     def document(self) -> dict[str, Any]:
         """Return the trace."""
-        return {"deviceProperties": [{"id": 0, "name": "GPU"}, {"id": 1, "name": "GPU"}], **self.fields, "traceEvents": self.events}
+        return {
+            "deviceProperties": [{"id": 0, "name": "GPU"}, {"id": 1, "name": "GPU"}],
+            **self.fields,
+            "traceEvents": self.events,
+        }
 
     def write(self, path: Path) -> Path:
         """Write the trace as JSON."""

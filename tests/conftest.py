@@ -34,7 +34,9 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         elif isinstance(content, str):
             path.write_text(content, encoding="utf-8")
         else:
-            path.write_text(json.dumps({"traceEvents": content} if isinstance(content, list) else content), encoding="utf-8")
+            path.write_text(
+                json.dumps({"traceEvents": content} if isinstance(content, list) else content), encoding="utf-8"
+            )
         return path
 
     return writer

@@ -45,7 +45,18 @@ def to_json(document: dict[str, Any]) -> str:
     return text
 
 
-def device_event(kind: str, name: str, start: int, dur: int, stream: int, corr: int, *, device: int = 0, grid=(128, 1, 1), **args: Any):
+def device_event(
+    kind: str,
+    name: str,
+    start: int,
+    dur: int,
+    stream: int,
+    corr: int,
+    *,
+    device: int = 0,
+    grid=(128, 1, 1),
+    **args: Any,
+):
     """Return a device row as Kineto writes it."""
     found: dict[str, Any] = {"device": device, "context": 1, "stream": stream, "correlation": corr}
     if kind == "kernel":
@@ -61,7 +72,16 @@ def device_event(kind: str, name: str, start: int, dur: int, stream: int, corr: 
 def host_event(category: str, name: str, start: int, dur: int, corr: int = 0, *, pid: int = PID, tid: int = PID):
     """Return a host row as Kineto writes it."""
     args = {"cbid": 211, "correlation": corr} if corr else {"Ev Idx": 0}
-    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": stamp(start), "dur": stamp(dur), "args": args}
+    return {
+        "ph": "X",
+        "cat": category,
+        "name": name,
+        "pid": pid,
+        "tid": tid,
+        "ts": stamp(start),
+        "dur": stamp(dur),
+        "args": args,
+    }
 
 
 def category_of(api: str) -> str:
@@ -78,8 +98,23 @@ def document(machine: Machine, device_name: str = "Simulated GPU (traceanalyzer)
             events.append(host_event(categories[row.kind], row.name, row.start, row.end - row.start))
     for row in machine.device:
         extra = {} if row.node is None else {"graph id": 1, "graph node id": row.node + 1}
-        events.append(device_event(row.kind, row.name, row.start, row.end - row.start, row.stream, row.corr, grid=row.grid, **extra))
-        events.append({"ph": "f", "id": row.corr, "pid": 0, "tid": row.stream, "ts": stamp(row.start), "cat": "ac2g", "name": "ac2g", "bp": "e"})
+        events.append(
+            device_event(
+                row.kind, row.name, row.start, row.end - row.start, row.stream, row.corr, grid=row.grid, **extra
+            )
+        )
+        events.append(
+            {
+                "ph": "f",
+                "id": row.corr,
+                "pid": 0,
+                "tid": row.stream,
+                "ts": stamp(row.start),
+                "cat": "ac2g",
+                "name": "ac2g",
+                "bp": "e",
+            }
+        )
     for row in machine.host:
         if row.kind == "call":
             events.append(host_event(category_of(row.name), row.name, row.start, row.end - row.start, row.corr))

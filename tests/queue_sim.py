@@ -135,7 +135,9 @@ class Machine:
         corr = self._corr
         self.host.append(HostRow("call", api, begun, self.now, corr))
         for node, (name, duration) in enumerate(names_and_durations):
-            start, end = self._run(stream, arrival if node == 0 else 0, self.vary(duration), node_gap if node else self.gap)
+            start, end = self._run(
+                stream, arrival if node == 0 else 0, self.vary(duration), node_gap if node else self.gap
+            )
             self.device.append(DeviceRow("kernel", name, start, end, stream, corr, node))
 
     def record(self, stream: int = 7) -> None:
@@ -172,7 +174,9 @@ def _run_op(machine: Machine, op: Op, call: int = 0) -> None:
         machine.launch(f"kernel_{j}", kernel, host_cost=dispatch, call=call)
 
 
-def reading(protocol: str, op: Op, machine: Machine, *, n: int = 400, clear: int = 85_000, clear_cost: int = 6000) -> float:
+def reading(
+    protocol: str, op: Op, machine: Machine, *, n: int = 400, clear: int = 85_000, clear_cost: int = 6000
+) -> float:
     """Return what a protocol prints per call in steady state, in nanoseconds (timing-model.md B.3)."""
     if protocol == "wall_sync_each":
         values = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
@@ -23,12 +23,14 @@ Exit codes:
 class _Group(click.Group):
     """Loads a command's module only when it is called, so that --help stays fast."""
 
-    commands_by_name = {"report": ("traceanalyzer.commands.report", "Report what a trace says, and whether it can be trusted.")}  # noqa: RUF012
+    commands_by_name: ClassVar[dict[str, tuple[str, str]]] = {
+        "report": ("traceanalyzer.commands.report", "Report what a trace says, and whether it can be trusted.")
+    }
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(self.commands_by_name)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         found = self.commands_by_name.get(cmd_name)
         if found is None:
             return None
@@ -38,11 +40,13 @@ class _Group(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self.commands_by_name.items()])
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -51,11 +55,12 @@ class _Group(click.Group):
 
             name = args[0]
             near = get_close_matches(name, self.commands_by_name, 1)
+            hint = ""
             if near:
-                error.message += f" Did you mean '{near[0]}'?"
+                hint = f" Did you mean '{near[0]}'?"
             elif Path(name).suffix in (".json", ".gz"):
-                error.message += f" To report on a file: traceanalyze report {name}"
-            raise
+                hint = f" To report on a file: traceanalyze report {name}"
+            raise click.UsageError(error.format_message() + hint, ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -73,7 +78,7 @@ class _Group(click.Group):
 @click.command(cls=_Group, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="traceanalyze")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def cli(debug: bool) -> None:  # noqa: ARG001 - read from the context by _Group.invoke
+def cli(debug: bool) -> None:
     """Say whether a GPU benchmark can be trusted, from its profiler trace.
 
     Start with: traceanalyze report trace.json

@@ -64,23 +64,33 @@ THRESHOLDS: dict[str, Threshold] = {
     t.name: t
     for t in (
         Threshold(
-            "starved_fraction", 0.5, "share of launches",
+            "starved_fraction",
+            0.5,
+            "share of launches",
             "half of all launches met an empty stream: the typical launch waits for the host (TA201)",
         ),
         Threshold(
-            "full_fraction", 0.1, "share of launches",
+            "full_fraction",
+            0.1,
+            "share of launches",
             "below this share of starved launches the queue is fed ahead of the device (TA201)",
         ),
         Threshold(
-            "idle_share", 0.1, "share of the device's span",
+            "idle_share",
+            0.1,
+            "share of the device's span",
             "starved launches with less idle than this cost nothing worth a finding (TA201)",
         ),
         Threshold(
-            "copy_share", 0.5, "share of busy time",
+            "copy_share",
+            0.5,
+            "share of busy time",
             "a device mostly busy with copies is bound by them, whatever the launches do (TA201)",
         ),
         Threshold(
-            "derived_ratio", 0.7, "kernel / dispatch",
+            "derived_ratio",
+            0.7,
+            "kernel / dispatch",
             "the profiler inflates dispatch; below this ratio the unprofiled run is CPU-bound too (TA201)",
         ),
         Threshold("reading_ratio", 1.10, "event reading / self-time", "10 % is beyond timer noise (TA202)"),
@@ -88,11 +98,15 @@ THRESHOLDS: dict[str, Threshold] = {
         Threshold("lost_share", 0.01, "share of launches or device rows", "one in a hundred (TA103)"),
         Threshold("early_us", 1.0, "us", "host and device clocks agree to about 1 us (TA104)"),
         Threshold(
-            "skew_dispatch_share", 0.5, "share of the dispatch interval",
+            "skew_dispatch_share",
+            0.5,
+            "share of the dispatch interval",
             "a clock offset under half a dispatch interval cannot turn a fed queue into a starved one (TA104)",
         ),
         Threshold(
-            "long_pause_us", 100.0, "us",
+            "long_pause_us",
+            100.0,
+            "us",
             "a pause this long and ten times the median gap is an event of its own, not a late launch",
         ),
     )

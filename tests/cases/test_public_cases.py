@@ -21,8 +21,12 @@ from traceanalyzer.trace.categories import RowKind
 
 CASES = {p.parent.name: p.parent for p in shared_files("cases/*/expected.json")}
 pytestmark = pytest.mark.skipif(not CASES, reason="the shared cases are not on this machine")
-FAMILY_1 = {n: p for n, p in CASES.items() if json.loads((p / "expected.json").read_text(encoding="utf-8"))["family"] == 1}
-FAMILY_1_VERDICTS = {n for n in FAMILY_1 if "verdict" in json.loads((FAMILY_1[n] / "expected.json").read_text(encoding="utf-8"))}
+FAMILY_1 = {
+    n: p for n, p in CASES.items() if json.loads((p / "expected.json").read_text(encoding="utf-8"))["family"] == 1
+}
+FAMILY_1_VERDICTS = {
+    n for n in FAMILY_1 if "verdict" in json.loads((FAMILY_1[n] / "expected.json").read_text(encoding="utf-8"))
+}
 
 
 class Case:
@@ -211,7 +215,11 @@ def test_a_cut_file_is_loudly_incomplete(case):
     assert "incomplete" in case.report["verdict"]["headline"].lower()
 
 
-@pytest.mark.parametrize("case", sorted(n for n in CASES if (CASES[n] / "input.json").exists() or (CASES[n] / "input.json.gz").exists()), indirect=True)
+@pytest.mark.parametrize(
+    "case",
+    sorted(n for n in CASES if (CASES[n] / "input.json").exists() or (CASES[n] / "input.json.gz").exists()),
+    indirect=True,
+)
 def test_a_repaired_or_cut_file_says_so(case):
     if case.expected["strict_json_valid"]:
         return

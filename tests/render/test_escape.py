@@ -50,7 +50,9 @@ def test_no_mixture_of_marks_acts(escape, text):
 def assert_plain(escape, text: str) -> None:
     cells = cells_of(escape(text))
     assert len(cells) == 2, "a pipe split the cell"
-    allowed = {"text", "code_inline", "text_special", "softbreak"} if escape is markdown_code else {"text", "text_special"}
+    allowed = (
+        {"text", "code_inline", "text_special", "softbreak"} if escape is markdown_code else {"text", "text_special"}
+    )
     assert {t.type for t in cells[0]} <= allowed
     if escape is markdown_code:
         assert len([t for t in cells[0] if t.type == "code_inline"]) == 1

@@ -26,7 +26,16 @@ EVIL = "</details><script>alert(1)</script>| `x` @octocat #1 \x1b[31m\n\u202e=HY
 
 
 def call(at, corr):
-    return {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": at, "dur": 2, "args": {"correlation": corr}}
+    return {
+        "ph": "X",
+        "cat": "cuda_runtime",
+        "name": "cudaLaunchKernel",
+        "pid": 1,
+        "tid": 1,
+        "ts": at,
+        "dur": 2,
+        "args": {"correlation": corr},
+    }
 
 
 def kernel(at, dur, corr, name, grid=1):
@@ -41,7 +50,9 @@ def hostile(tmp_path_factory) -> ReportData:
         name = f"{EVIL}{i % 250}"
         events += [call(40 * i + 100, i + 1), kernel(40 * i + 106, 10, i + 1, name, i % 3 + 1)]
     path = tmp_path_factory.mktemp("hostile") / "evil | `name`.json"
-    path.write_text(json.dumps({"traceEvents": events, "deviceProperties": [{"id": 0, "name": EVIL}]}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"traceEvents": events, "deviceProperties": [{"id": 0, "name": EVIL}]}), encoding="utf-8"
+    )
     data = ta.analyze(path).data
     finding = data.findings[0]
     many = [replace(finding, message=EVIL + EVIL, subject=EVIL, remedy=[EVIL]) for _ in range(40)]
@@ -131,7 +142,9 @@ def test_csv_reads_back_and_runs_no_formula(hostile, real):
     for report in (hostile, real):
         rows = list(csv.DictReader(io.StringIO(render_csv(report))))
         assert sum(r["table"] == "kernel" for r in rows) == len(report.kernels)
-        assert not [v for r in rows for k, v in r.items() if k in ("name", "short_name") and v.startswith(("=", "+", "-", "@"))]
+        assert not [
+            v for r in rows for k, v in r.items() if k in ("name", "short_name") and v.startswith(("=", "+", "-", "@"))
+        ]
 
 
 def test_html_of_a_hostile_trace_has_no_script(hostile, real):

@@ -21,7 +21,16 @@ from traceanalyzer.trace.stream import EventStream
 
 def call(at, corr, **other):
     args = {"correlation": corr}
-    return {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": at, "dur": 2, "args": args} | other
+    return {
+        "ph": "X",
+        "cat": "cuda_runtime",
+        "name": "cudaLaunchKernel",
+        "pid": 1,
+        "tid": 1,
+        "ts": at,
+        "dur": 2,
+        "args": args,
+    } | other
 
 
 def kernel(at, dur, corr, **other):
@@ -79,7 +88,7 @@ def test_unclosed_array_is_recovered(write):
 def test_stray_commas_lose_nothing(write, text):
     body = json.dumps(pairs(2))[1:-1]
     found = report(write(text.replace("%s", body)))["trace"]
-    assert found["kernels"] == 2 * text.count("%s") or found["kernels"] == 2 and text.count("%s") == 1
+    assert found["kernels"] == 2 * text.count("%s") or (found["kernels"] == 2 and text.count("%s") == 1)
 
 
 @pytest.mark.parametrize("bad", [r"C:\kernels\utils", r"\x41", "\\u12", "a\x01\x02b", "tab\tinside", "line\nbreak"])
@@ -108,7 +117,9 @@ def test_lone_surrogates_survive(write, surrogate):
     assert kernels(write(text_of(pairs(2)).replace('"name": "k"', f'"name": "{surrogate}"'))) == 2
 
 
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "null", '"soon"', "true", "[1]", "{}", "1e400", '""', "0x10"])
+@pytest.mark.parametrize(
+    "value", ["NaN", "Infinity", "-Infinity", "null", '"soon"', "true", "[1]", "{}", "1e400", '""', "0x10"]
+)
 @pytest.mark.parametrize("field", ["ts", "dur"])
 def test_a_row_without_a_usable_time_is_left_out_and_counted(write, field, value):
     events = pairs(4)
@@ -149,7 +160,9 @@ def test_begin_and_end_events_pair_up(write):
         end = {"ph": "E", "pid": e["pid"], "tid": e["tid"], "ts": e["ts"] + e["dur"]}
         events += [{k: v for k, v in e.items() if k != "dur"} | {"ph": "B"}, end]
     found = report(write(events))
-    assert found["trace"]["kernels"] == 3 and found["trace"]["kernel_total_us"] == 30.0 and found["trace"]["linked"] == 3
+    assert (
+        found["trace"]["kernels"] == 3 and found["trace"]["kernel_total_us"] == 30.0 and found["trace"]["linked"] == 3
+    )
 
 
 def test_lonely_halves_are_counted(write):
@@ -196,12 +209,15 @@ def test_names_full_of_brackets_do_not_move_a_boundary(write):
 
 
 def test_fields_named_like_the_events_do_not_fool_the_header(write):
-    head = {"metadata": {"traceEvents": [1, 2], "note": '"traceEvents": [{'}, "a\"traceEvents": 3}
+    head = {"metadata": {"traceEvents": [1, 2], "note": '"traceEvents": [{'}, 'a"traceEvents': 3}
     assert kernels(write(head | {"traceEvents": pairs(2)})) == 2
 
 
 def test_events_may_stand_first_or_last(write):
-    assert kernels(write({"traceEvents": pairs(2), "deviceProperties": [{"id": 0, "name": "G"}, {"id": 1, "name": "H"}]})) == 2
+    assert (
+        kernels(write({"traceEvents": pairs(2), "deviceProperties": [{"id": 0, "name": "G"}, {"id": 1, "name": "H"}]}))
+        == 2
+    )
     found = report(write({"deviceProperties": [{"id": 0, "name": "G"}], "traceEvents": pairs(2)}))
     assert found["trace"]["devices"][0]["name"] == "G"
 
@@ -382,7 +398,13 @@ def test_a_damaged_stretch_never_ends_in_a_traceback_or_in_silence(tmp_path_fact
     assert found["trace"]["kernels"] <= 6
     if found["trace"]["kernels"] < 5:
         trace = found["trace"]
-        told = trace["excluded"] or trace["notes"] or trace["incomplete"] or trace["unknown_categories"] or trace["skipped"]
+        told = (
+            trace["excluded"]
+            or trace["notes"]
+            or trace["incomplete"]
+            or trace["unknown_categories"]
+            or trace["skipped"]
+        )
         assert told
 
 
@@ -396,7 +418,16 @@ def test_the_size_of_pieces_changes_nothing(piece, n):
 
 def test_python_rows_of_a_hundred_megabytes_cost_no_memory():
     """The recipe of case C42, streamed: five launches and kernels among twenty Python frames each."""
-    frame = {"ph": "X", "cat": "python_function", "name": "f" * 200, "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {"Python id": 1}}
+    frame = {
+        "ph": "X",
+        "cat": "python_function",
+        "name": "f" * 200,
+        "pid": 1,
+        "tid": 1,
+        "ts": 1,
+        "dur": 1,
+        "args": {"Python id": 1},
+    }
 
     def pieces():
         yield b'{"traceEvents":['

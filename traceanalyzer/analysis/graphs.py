@@ -13,7 +13,6 @@ import numpy as np
 from traceanalyzer.analysis import intervals
 from traceanalyzer.analysis.launching import Launching
 from traceanalyzer.analysis.readings import Readings, last_end_of_call
-from traceanalyzer.analysis.streams import Waits
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
@@ -50,7 +49,7 @@ def in_graph(trace: Trace) -> Bool:
     return inside
 
 
-def graph_replays(trace: Trace, host: Launching, found: Waits, readings: Readings, chosen: Bool) -> list[ReplayFacts]:
+def graph_replays(trace: Trace, host: Launching, readings: Readings, chosen: Bool) -> list[ReplayFacts]:
     """Return the replays of graph launch calls among the chosen rows, largest total self-time first."""
     rows, calls = trace.activities, trace.calls
     at = np.flatnonzero(chosen & (rows.call != NO_ROW))
@@ -80,7 +79,9 @@ def graph_replays(trace: Trace, host: Launching, found: Waits, readings: Reading
                 first_name=int(rows.name[heads[0]]),
                 opening=heads,
                 self_ns=np.array([int(rows.dur_ns[g][k].sum()) for g, k in zip(members, kernel, strict=True)]),
-                busy_ns=np.array([intervals.length(*intervals.union(rows.start_ns[g], rows.end_ns[g])) for g in members]),
+                busy_ns=np.array(
+                    [intervals.length(*intervals.union(rows.start_ns[g], rows.end_ns[g])) for g in members]
+                ),
                 span_ns=last_end[call] - rows.start_ns[heads],
                 period_ns=np.diff(rows.start_ns[heads]),
                 dispatch_ns=(calls.start_ns[call] - calls.start_ns[previous])[has_previous],
@@ -88,4 +89,3 @@ def graph_replays(trace: Trace, host: Launching, found: Waits, readings: Reading
             )
         )
     return sorted(result, key=lambda r: -int(r.self_ns.sum()))
-

@@ -62,7 +62,9 @@ class IdleFacts:
     pauses: list[Pause]
 
 
-def idle_facts(trace: Trace, found: Waits, device: int, rows: Int64, is_kernel: Int64, options: AnalysisOptions) -> IdleFacts:
+def idle_facts(
+    trace: Trace, found: Waits, device: int, rows: Int64, is_kernel: Int64, options: AnalysisOptions
+) -> IdleFacts:
     """Return the anatomy of one device from its row numbers (at least one); ``is_kernel`` marks its kernels."""
     table = trace.activities
     starts, ends = table.start_ns[rows], table.end_ns[rows]

@@ -39,11 +39,6 @@ def previous_end(ends: Int64) -> Int64:
     return np.concatenate([ends[:1], reach[:-1]])
 
 
-def overlap_length(starts: Int64, ends: Int64, low: Int64, high: Int64) -> Int64:
-    """Return the length of [starts, ends] within [low, high], element by element, never below 0."""
-    return np.maximum(0, np.minimum(ends, high) - np.maximum(starts, low))
-
-
 def overlaps_any(starts: Int64, ends: Int64, other_starts: Int64, other_ends: Int64) -> Bool:
     """Return which of the intervals share an instant with any interval of the other set.
 
@@ -53,7 +48,7 @@ def overlaps_any(starts: Int64, ends: Int64, other_starts: Int64, other_ends: In
         return np.zeros(len(starts), dtype=bool)
     s, e = union(other_starts, other_ends)
     candidate = np.searchsorted(s, ends, side="right") - 1
-    return (candidate >= 0) & (e[np.maximum(candidate, 0)] >= starts)
+    return np.asarray((candidate >= 0) & (e[np.maximum(candidate, 0)] >= starts))
 
 
 def covered_length(starts: Int64, ends: Int64, other_starts: Int64, other_ends: Int64) -> Int64:

@@ -13,7 +13,13 @@ from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
 BLOCKED_FACTOR = 5
 """A launch call five times the median call is blocked: the queue was full (timing-model.md B.6)."""
 
-REASONS = ("after a synchronise", "launch call over 5x the median", "module load", "profiler overhead", "iteration start")
+REASONS = (
+    "after a synchronise",
+    "launch call over 5x the median",
+    "module load",
+    "profiler overhead",
+    "iteration start",
+)
 """Why an interval is left out of the steady dispatch, in order of precedence."""
 
 
@@ -86,7 +92,17 @@ def launching(trace: Trace) -> Launching:
         if has.any():
             sync_start[at[has]] = calls.start_ns[sync_at[first[has]]]
             sync_end[at[has]] = calls.end_ns[sync_at[last[has] - 1]]
-    return Launching(owns, by_name, launches, syncs, _captured(trace, np.isin(calls.api_class, list(LAUNCHES)) & ~owns), previous, sync_start, sync_end, after_sync)
+    return Launching(
+        owns,
+        by_name,
+        launches,
+        syncs,
+        _captured(trace, np.isin(calls.api_class, list(LAUNCHES)) & ~owns),
+        previous,
+        sync_start,
+        sync_end,
+        after_sync,
+    )
 
 
 def _captured(trace: Trace, candidates: Bool) -> Bool:
@@ -148,7 +164,11 @@ class _interval_reasons:  # noqa: N801 - a function with shared precomputed colu
         rest = ~full & ~load
         self._profiler = (over.start_ns[rest], over.end_ns[rest])
         step = np.array([n.startswith("ProfilerStep#") for n in trace.names], dtype=bool)
-        marks = trace.ranges.start_ns[step[trace.ranges.name] & ~trace.ranges.on_device] if len(trace.ranges) else np.empty(0, np.int64)
+        marks = (
+            trace.ranges.start_ns[step[trace.ranges.name] & ~trace.ranges.on_device]
+            if len(trace.ranges)
+            else np.empty(0, np.int64)
+        )
         self._steps = (marks, marks)
         self._syncs = host.syncs
         durations = calls.end_ns - calls.start_ns

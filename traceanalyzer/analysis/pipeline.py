@@ -74,7 +74,7 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
     threads = dispatch(trace, host, chosen.calls)
     pooled = np.concatenate([t.steady_ns for t in threads]) if threads else np.empty(0, dtype=np.int64)
     clocks = clock_analysis.clocks(trace, found, stats.median(pooled), options)
-    starved = starved_for_judgement(trace, found, clocks)
+    starved = starved_for_judgement(found, clocks)
     linkage = coverage(trace, host, found, chosen.rows, chosen.calls)
     doubts = Doubts(_link_doubt(linkage, options), _host_doubt(trace))
     readings = event_readings(trace, host, found)
@@ -90,7 +90,7 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
 
     is_kernel = rows.kind == RowKind.KERNEL
     wanted = chosen.rows & chosen.names[rows.name] if len(rows) else chosen.rows
-    replays = graph_replays(trace, host, found, readings, chosen.rows)
+    replays = graph_replays(trace, host, readings, chosen.rows)
     return Analysis(
         trace=trace,
         options=options,

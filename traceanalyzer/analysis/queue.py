@@ -17,7 +17,6 @@ from traceanalyzer.analysis.streams import Waits
 from traceanalyzer.options import AnalysisOptions
 from traceanalyzer.trace.tables import Bool, Int64, Trace
 
-
 LAUNCH_GAP_NS = 2000
 """A gap between queued rows is shorter than this on every device seen (timing-model.md B.7)."""
 
@@ -71,7 +70,7 @@ class Doubts:
     host: str = ""
 
 
-def starved_for_judgement(trace: Trace, found: Waits, clocks: Clocks) -> Bool:
+def starved_for_judgement(found: Waits, clocks: Clocks) -> Bool:
     """Return which rows count as starved, with the device clock moved by the skew where clocks are offset."""
     if clocks.state is not ClockState.OFFSET:
         return found.starved
@@ -129,7 +128,10 @@ def judge(
     elif doubts.host and state in (QueueState.CPU_BOUND, QueueState.SYNC_BOUND):
         grade, reason = Grade.DERIVED, doubts.host
     elif state is QueueState.CPU_BOUND and met_empty / n < half:
-        grade, reason = Grade.DERIVED, f"{late} launches were called just before the stream fell idle, too late to fill it"
+        grade, reason = (
+            Grade.DERIVED,
+            f"{late} launches were called just before the stream fell idle, too late to fill it",
+        )
     elif n < stats.MIN_N_FOR_INTERVAL:
         grade, reason = Grade.DERIVED, f"only {n} launches"
     return QueueVerdict(state, grade, n, met_empty, after, late, reason)

@@ -27,7 +27,9 @@ def write_output(text: str, output: str | None) -> None:
         partial.replace(target)
     except OSError as error:
         partial.unlink(missing_ok=True) if partial.parent.is_dir() else None
-        raise OptionError("cannot_write", f"'{target.name}': {error.strerror}", hint="check the folder given to -o") from None
+        raise OptionError(
+            "cannot_write", f"'{target.name}': {error.strerror}", hint="check the folder given to -o"
+        ) from None
 
 
 def utf8_stdout() -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from traceanalyzer.trace.source import Progress
 
-_WORTH_SHOWING_BYTES = 24 << 20
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
+_WORTH_SHOWING_BYTES = 8 << 20
 
 
 @contextmanager
@@ -17,30 +21,41 @@ def reading_progress(enabled: bool) -> Iterator[Progress | None]:
     if not enabled or not sys.stderr.isatty():
         yield None
         return
-    bar: list[object] = []
-
-    def update(done: int, size: int | None) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-        if not bar:
-            if size is not None and size < _WORTH_SHOWING_BYTES:
-                return
-            if size is None and done < _WORTH_SHOWING_BYTES:
-                return
-            shown = Progress(
-                TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn(),
-                console=Console(stderr=True), transient=True,
-            )  # fmt: skip
-            shown.start()
-            shown.add_task("reading", total=size)
-            bar.append(shown)
-        shown_bar = bar[0]
-        assert isinstance(shown_bar, Progress)
-        shown_bar.update(shown_bar.task_ids[0], completed=done)
-
+    bar = _Bar()
     try:
-        yield update
+        yield bar.update
     finally:
-        if bar:
-            bar[0].stop()  # type: ignore[attr-defined]
+        bar.stop()
+
+
+class _Bar:
+    """Starts with the first large file, so that short reads import nothing and show nothing."""
+
+    def __init__(self) -> None:
+        self._shown: RichProgress | None = None
+
+    def update(self, done: int, size: int | None) -> None:
+        """Show that ``done`` bytes of ``size`` (None for a pipe) have been read."""
+        if self._shown is None:
+            if (size if size is not None else done) < _WORTH_SHOWING_BYTES:
+                return
+            from rich.console import Console
+            from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as RichProgress
+
+            self._shown = RichProgress(
+                TextColumn("reading"),
+                BarColumn(),
+                DownloadColumn(),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._shown.start()
+            self._shown.add_task("reading", total=size)
+        self._shown.update(self._shown.task_ids[0], completed=done)
+
+    def stop(self) -> None:
+        """Take the bar away, if it was shown."""
+        if self._shown is not None:
+            self._shown.stop()

@@ -24,26 +24,72 @@ def _thresholds(values: tuple[str, ...]) -> dict[str, float]:
         except ValueError:
             equals = ""
         if not equals:
-            raise OptionError("bad_threshold", f"--threshold {value!r} is not NAME=NUMBER", hint="e.g. starved_fraction=0.6")
+            raise OptionError(
+                "bad_threshold", f"--threshold {value!r} is not NAME=NUMBER", hint="e.g. starved_fraction=0.6"
+            )
     return result
 
 
 @click.command(name="report", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("trace", type=str)
-@click.option("--format", "output_format", type=click.Choice(["text", "markdown", "json", "csv"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "markdown", "json", "csv"]),
+    default="text",
+    show_default=True,
+)
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
-@click.option("--range", "range_name", metavar="NAME", help="Only work launched inside this record_function / NVTX range.")
+@click.option(
+    "--range", "range_name", metavar="NAME", help="Only work launched inside this record_function / NVTX range."
+)
 @click.option("--device", type=int, metavar="N", help="Only this device.")
 @click.option("--stream", type=int, metavar="N", help="Only this stream.")
 @click.option("--kernel", metavar="REGEX", help="Only kernels and copies whose name matches, in the tables.")
-@click.option("--top", type=click.IntRange(1), default=None, metavar="N", help="Rows per table (text 20, markdown 10; json and csv hold all).")
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    default=None,
+    metavar="N",
+    help="Rows per table (text 20, markdown 10; json and csv hold all).",
+)
 @click.option("--fail-on", type=click.Choice(_LEVELS), help="Exit with 1 on a finding of this level or above.")
-@click.option("--threshold", "thresholds", multiple=True, metavar="NAME=NUMBER", help="Judge by another threshold (repeatable).")
-@click.option("--show-paths", is_flag=True, help="Show folders inside names; they are left out since they name machines and users.")
-@click.option("--max-bytes", type=click.IntRange(1), default=_DEFAULTS.max_bytes, show_default=True, help="Longest (decompressed) input read.")
-@click.option("--max-rows", type=click.IntRange(1), default=_DEFAULTS.max_rows, show_default=True, help="Most rows kept in memory, about 100 bytes each.")
-@click.option("--max-depth", type=click.IntRange(1, 10_000), default=_DEFAULTS.max_depth, show_default=True, help="Deepest nesting of an event.")
-@click.option("--max-event-bytes", type=click.IntRange(1), default=_DEFAULTS.max_event_bytes, show_default=True, help="Longest event.")
+@click.option(
+    "--threshold", "thresholds", multiple=True, metavar="NAME=NUMBER", help="Judge by another threshold (repeatable)."
+)
+@click.option(
+    "--show-paths",
+    is_flag=True,
+    help="Show folders inside names; they are left out since they name machines and users.",
+)
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(1),
+    default=_DEFAULTS.max_bytes,
+    show_default=True,
+    help="Longest (decompressed) input read.",
+)
+@click.option(
+    "--max-rows",
+    type=click.IntRange(1),
+    default=_DEFAULTS.max_rows,
+    show_default=True,
+    help="Most rows kept in memory, about 100 bytes each.",
+)
+@click.option(
+    "--max-depth",
+    type=click.IntRange(1, 10_000),
+    default=_DEFAULTS.max_depth,
+    show_default=True,
+    help="Deepest nesting of an event.",
+)
+@click.option(
+    "--max-event-bytes",
+    type=click.IntRange(1),
+    default=_DEFAULTS.max_event_bytes,
+    show_default=True,
+    help="Longest event.",
+)
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(
     trace: str, output_format: str, output: str | None, range_name: str | None, device: int | None, stream: int | None,

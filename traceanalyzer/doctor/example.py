@@ -25,7 +25,9 @@ def kernel(at: float, dur: float, corr: int, name: str = "example_kernel", strea
     return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": stream, "ts": at, "dur": dur, "args": args}
 
 
-def loop(n: int, dispatch: float, duration: float, latency: float = 4.0, sync: float | None = None) -> tuple[Event, ...]:
+def loop(
+    n: int, dispatch: float, duration: float, latency: float = 4.0, sync: float | None = None
+) -> tuple[Event, ...]:
     """``n`` launches ``dispatch`` apart of kernels that queue up in order; ``sync`` ends each with a synchronise."""
     events: list[Event] = []
     at, free = 1000.0, 0.0

@@ -44,7 +44,9 @@ def kernels(report: ReportData, top: int) -> Block | None:
             "not shown (--top N; all in JSON and CSV)"
         )
     if any(k.variants for k in report.kernels[:top]):
-        notes.append("(N configs): one name launched as N different kernels; its own row mixes them (rNN registers, sNN shared bytes)")
+        notes.append(
+            "(N configs): one name launched as N different kernels; its own row mixes them (rNN registers, sNN shared bytes)"
+        )
     if any(k.grade for k in report.kernels[:top]):
         notes.append("queue: P proven by rows of this trace, D derived, H hint; n/a not judged")
     return Block(
@@ -133,7 +135,17 @@ def streams(report: ReportData, top: int) -> Block | None:
         for s in report.streams[:top]
         if s.overlaps
     ]
-    columns = ["stream", "rows", "gap p50", "gaps", "host wait", "of it sync", "launch wait", "starved", "depth p50/max"]
+    columns = [
+        "stream",
+        "rows",
+        "gap p50",
+        "gaps",
+        "host wait",
+        "of it sync",
+        "launch wait",
+        "starved",
+        "depth p50/max",
+    ]
     return Block("Streams (us)", columns, rows, notes=notes)
 
 
@@ -173,11 +185,22 @@ def idle(report: ReportData) -> Block | None:
         ]
         for i in with_idle
     ]  # fmt: skip
-    notes = [f"long pause: over {show.us(with_idle[0].long_limit_us)} us; late: a short gap in which the host had not called yet"]
+    notes = [
+        f"long pause: over {show.us(with_idle[0].long_limit_us)} us; late: a short gap in which the host had not called yet"
+    ]
     unattributed = sum(i.unattributed_us for i in with_idle)
     if unattributed:
         notes.append(f"{show.us(unattributed)} us of idle time end with a row that has no launch: not attributed")
-    columns = ["device", "idle us", "of span", "long pauses n / us", "short gaps n / us", "late n / us", "host (sync) us", "launch us"]
+    columns = [
+        "device",
+        "idle us",
+        "of span",
+        "long pauses n / us",
+        "short gaps n / us",
+        "late n / us",
+        "host (sync) us",
+        "launch us",
+    ]
     return Block("Idle anatomy", columns, rows, notes=notes)
 
 
@@ -206,13 +229,17 @@ def trace_lines(report: ReportData) -> list[str]:
     if trace.simulated:
         lines.append("SIMULATED: this trace was made by a simulator, not recorded on a device")
     if trace.incomplete:
-        lines.append(f"INCOMPLETE: the trace breaks off (byte {trace.first_damage_byte}); the numbers cover the part that was read")
+        lines.append(
+            f"INCOMPLETE: the trace breaks off (byte {trace.first_damage_byte}); the numbers cover the part that was read"
+        )
     for what, counts in (("repaired", trace.repaired), ("left out", trace.excluded)):
         if counts:
             lines.append(f"{what}: " + "; ".join(f"{n} x {reason}" for reason, n in counts.items()))
     lines += [f"note: {n}" for n in trace.notes]
     if trace.unknown_categories:
-        lines.append("unknown categories: " + ", ".join(f"{c} {n}" for c, n in list(trace.unknown_categories.items())[:6]))
+        lines.append(
+            "unknown categories: " + ", ".join(f"{c} {n}" for c, n in list(trace.unknown_categories.items())[:6])
+        )
     if trace.selection:
         lines.append("selection: " + ", ".join(f"{k} {v}" for k, v in trace.selection.items()))
     return lines
@@ -237,4 +264,6 @@ def conditions(report: ReportData) -> str:
 
 def numbers(finding: FindingRow) -> str:
     """Return the numbers of a finding on one line."""
-    return ", ".join(f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in finding.numbers.items() if v is not None)
+    return ", ".join(
+        f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in finding.numbers.items() if v is not None
+    )

@@ -100,7 +100,9 @@ def _table(block: blocks.Block, width: int) -> Table:
             Text(title), justify="left" if number in block.names else "right", width=widths[number], overflow="fold"
         )
     for row in cells:
-        table.add_row(*(Text(_cropped(cell, widths[n]) if n in block.names else cell, no_wrap=True) for n, cell in enumerate(row)))
+        table.add_row(
+            *(Text(_cropped(cell, widths[n]) if n in block.names else cell, no_wrap=True) for n, cell in enumerate(row))
+        )
     return table
 
 

@@ -12,7 +12,9 @@ MAX_TEXT = 2000
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]|~!])")
 # What GitHub links or replaces in finished text, where a backslash does not help: mentions, issue and commit
 # references, bare addresses, emoji names.
-_TRIGGERS = re.compile(r"(?i)@|\#(?=\w)|\bGH(?=-)|:(?=//)|\bw(?=ww\.)|(?<=:)(?=[\w+-]+:)|\b(?:mailto|xmpp)(?=:)|\b[0-9a-f](?=[0-9a-f]{6,39}\b)")
+_TRIGGERS = re.compile(
+    r"(?i)@|\#(?=\w)|\bGH(?=-)|:(?=//)|\bw(?=ww\.)|(?<=:)(?=[\w+-]+:)|\b(?:mailto|xmpp)(?=:)|\b[0-9a-f](?=[0-9a-f]{6,39}\b)"
+)
 _BREAK = "&#8204;"
 
 

@@ -14,7 +14,11 @@ def render_html(report: ReportData, *, top: int = 20) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("traceanalyzer.render"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("traceanalyzer.render"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     found = [
         blocks.kernels(report, top), blocks.copies(report, top), blocks.ops(report, top), blocks.devices(report),

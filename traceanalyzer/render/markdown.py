@@ -42,7 +42,12 @@ def _lines(report: ReportData, top: int, findings: int) -> list[str]:
     kernels = blocks.kernels(report, top)
     if kernels is not None:
         flat = blocks.Block(kernels.title, kernels.columns, [r for r in kernels.rows if not r[0].startswith("  ")])
-        lines += [*_table(flat), "", f"<sub>{' · '.join(markdown(n, 200) for n in [kernels.title, *kernels.notes])}</sub>", ""]
+        lines += [
+            *_table(flat),
+            "",
+            f"<sub>{' · '.join(markdown(n, 200) for n in [kernels.title, *kernels.notes])}</sub>",
+            "",
+        ]
     lines += _findings(report, findings)
     lines += _folded("Queue, idle time and linkage", _details(report))
     if report.abstentions:
@@ -57,7 +62,12 @@ def _table(block: blocks.Block) -> list[str]:
     head = "| " + " | ".join(markdown(c) for c in block.columns) + " |"
     rule = "|" + "|".join(" --- " if n in block.names else " ---: " for n in range(len(block.columns))) + "|"
     body = [
-        "| " + " | ".join(markdown_code(cell, _NAME) if n in block.names and cell else markdown(cell, _NAME) for n, cell in enumerate(row)) + " |"
+        "| "
+        + " | ".join(
+            markdown_code(cell, _NAME) if n in block.names and cell else markdown(cell, _NAME)
+            for n, cell in enumerate(row)
+        )
+        + " |"
         for row in block.rows
     ]
     return [head, rule, *body]

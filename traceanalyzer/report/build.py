@@ -37,7 +37,7 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
     return model.ReportData(
         schema=model.SCHEMA,
         version=__version__,
-        verdict=_cleaned(verdict(analysis, findings, abstentions), clean),
+        verdict=_cleaned(verdict(analysis, findings), clean),
         trace=_trace(analysis, clean),
         clock=model.Clock(
             str(analysis.clocks.state), analysis.clocks.early, analysis.clocks.launches, _us(analysis.clocks.skew_ns)
@@ -359,7 +359,9 @@ def _other_abstentions(analysis: Analysis) -> list[str]:
     reasons = []
     linkage = analysis.coverage
     if linkage.rows and not linkage.linked:
-        reasons.append("dispatch per kernel, launch latency, queue depth, queue state: no device row is linked to a launch")
+        reasons.append(
+            "dispatch per kernel, launch latency, queue depth, queue state: no device row is linked to a launch"
+        )
     if analysis.clocks.state is ClockState.DISAGREE:
         reasons.append(
             "launch latency, event reading and queue state: host and device clocks disagree; the waits and starved counts of the "
@@ -369,10 +371,14 @@ def _other_abstentions(analysis: Analysis) -> list[str]:
         reasons.append("anything under 1 us: times are written in whole microseconds, so a 0 us kernel is a short one")
     few = sum(k.time.p50_interval_ns is None for k in analysis.kernels)
     if few:
-        reasons.append(f"interval of the median for {few} of {len(analysis.kernels)} kernels: it takes 6 runs, they have fewer")
+        reasons.append(
+            f"interval of the median for {few} of {len(analysis.kernels)} kernels: it takes 6 runs, they have fewer"
+        )
     nodes = sum(k.in_graph == k.time.count for k in analysis.kernels)
     if nodes:
-        reasons.append(f"event reading and queue state for {nodes} kernels that run only inside graph launches: see the replays")
+        reasons.append(
+            f"event reading and queue state for {nodes} kernels that run only inside graph launches: see the replays"
+        )
     if analysis.options.selection.range_name is not None:
         reasons.append("idle time inside --range: work of the device outside the range counts as idle there")
     return reasons

@@ -94,7 +94,12 @@ def _plain_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     if origin is list:
         return {"type": "array", "items": _schema(args[0], definitions)}
     if origin is tuple:
-        return {"type": "array", "prefixItems": [_schema(a, definitions) for a in args], "minItems": len(args), "maxItems": len(args)}
+        return {
+            "type": "array",
+            "prefixItems": [_schema(a, definitions) for a in args],
+            "minItems": len(args),
+            "maxItems": len(args),
+        }
     if origin is dict:
         return {"type": "object", "additionalProperties": _schema(args[1], definitions)}
     if is_dataclass(hint):

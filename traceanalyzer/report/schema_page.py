@@ -35,10 +35,13 @@ def page() -> str:
         "",
     ]
     for table, columns in SCHEMAS.items():
-        lines += [f"### {table}", "", "| column | type | unit | meaning | may be missing |", "| --- | --- | --- | --- | --- |"]
         lines += [
-            f"| {c.name} | {c.dtype} | {c.unit} | {c.meaning} | {'yes' if c.optional else ''} |" for c in columns
+            f"### {table}",
+            "",
+            "| column | type | unit | meaning | may be missing |",
+            "| --- | --- | --- | --- | --- |",
         ]
+        lines += [f"| {c.name} | {c.dtype} | {c.unit} | {c.meaning} | {'yes' if c.optional else ''} |" for c in columns]
         lines.append("")
     lines += [
         "## Report tables",
@@ -50,7 +53,12 @@ def page() -> str:
     named = {t: [n for n, r in ROW_TYPES.items() if r is t] for t in ROW_TYPES.values()}
     for row_type in (model.ReportData, model.Verdict, model.TraceSummary, model.Clock, model.Coverage, *named):
         where = ", ".join(f"`{n}`" for n in named.get(row_type, []))
-        lines += [f"### {row_type.__name__}{' (' + where + ')' if where else ''}", "", " ".join((row_type.__doc__ or "").split()), ""]
+        lines += [
+            f"### {row_type.__name__}{' (' + where + ')' if where else ''}",
+            "",
+            " ".join((row_type.__doc__ or "").split()),
+            "",
+        ]
         lines += [f"- `{f.name}`: {f.type}" for f in fields(row_type)]
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
@@ -61,7 +69,9 @@ def main() -> None:
     wanted = {PAGE: page(), SCHEMA_FILE: json.dumps(json_schema(), indent=1) + "\n"}
     stale = [p for p, text in wanted.items() if not p.is_file() or p.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv[1:]:
-        sys.exit(f"stale, run python -m traceanalyzer.report.schema_page: {', '.join(p.name for p in stale)}" if stale else 0)
+        sys.exit(
+            f"stale, run python -m traceanalyzer.report.schema_page: {', '.join(p.name for p in stale)}" if stale else 0
+        )
     for path in stale:
         path.parent.mkdir(exist_ok=True)
         path.write_text(wanted[path], encoding="utf-8")

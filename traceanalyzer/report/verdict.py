@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import QueueState
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.finding import Finding, Severity
 from traceanalyzer.doctor.rule import show_us
 from traceanalyzer.report.model import Verdict
 
 
-def verdict(analysis: Analysis, findings: list[Finding], abstentions: list[Abstained]) -> Verdict:
+def verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
     """Return the verdict: cannot-judge on an integrity error or without any queue state, suspect on a warning.
 
     An error means that numbers are missing or unsound; a device whose queue state is unknown cannot be
@@ -29,7 +29,8 @@ def verdict(analysis: Analysis, findings: list[Finding], abstentions: list[Absta
     if unknown and len(unknown) == len(analysis.devices) and not any(f.rule.startswith("TA2") for f in warnings):
         extra = f" Also: {warnings[0].headline}." if warnings else ""
         return Verdict(
-            "cannot-judge", f"Cannot judge: queue state unknown, {unknown[0].queue.reason}.{extra} Self-times and gaps stand."
+            "cannot-judge",
+            f"Cannot judge: queue state unknown, {unknown[0].queue.reason}.{extra} Self-times and gaps stand.",
         )
     if warnings:
         lead = next((f for f in warnings if f.rule.startswith("TA2")), warnings[0])
@@ -58,7 +59,5 @@ def _good_news(analysis: Analysis) -> str:
         QueueState.MIXED: f"no single cause: {met} of {queue.counted} launches found the stream empty",
     }.get(queue.state, "nothing found against these numbers")
     if idle.long_count and idle.long_ns > 0.1 * idle.span_ns:
-        text += (
-            f", and {idle.long_count} long pauses hold {show_us(idle.long_ns)} of the {show_us(idle.span_ns - idle.busy_ns)} idle"
-        )
+        text += f", and {idle.long_count} long pauses hold {show_us(idle.long_ns)} of the {show_us(idle.span_ns - idle.busy_ns)} idle"
     return f"{text}. The device is busy {busy:.1%} of its span; quote self-time p50 with its interval and n."

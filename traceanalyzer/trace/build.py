@@ -36,8 +36,20 @@ from traceanalyzer.trace.tables import (
 
 _Arrays = dict[str, npt.NDArray[Any]]
 _DEVICE_COLUMNS = (
-    "start_ns", "dur_ns", "pid", "tid", "name", "device", "context", "stream", "external", "moved_bytes",
-    "graph_node", "corr", "config", "order",
+    "start_ns",
+    "dur_ns",
+    "pid",
+    "tid",
+    "name",
+    "device",
+    "context",
+    "stream",
+    "external",
+    "moved_bytes",
+    "graph_node",
+    "corr",
+    "config",
+    "order",
 )
 _CALL_COLUMNS = ("start_ns", "dur_ns", "pid", "tid", "name", "corr", "external", "order")
 _KIND_WORDS = {RowKind.KERNEL: "kernel", RowKind.MEMCPY: "copy", RowKind.MEMSET: "fill"}
@@ -209,7 +221,7 @@ def _by_lane(columns: Columns) -> tuple[_Arrays, _Arrays, str]:
     absent = np.full(m, NO_ID, dtype=np.int64)
     lane_rows: _Arrays = {c: rows[c][on_device] for c in columns_of_unknown}
     lane_rows |= {"device": numbers[on_device], "stream": streams[on_device], "kind": kinds[on_device]}
-    lane_rows |= {c: absent for c in ("context", "external", "moved_bytes", "graph_node", "corr")}
+    lane_rows |= dict.fromkeys(("context", "external", "moved_bytes", "graph_node", "corr"), absent)
     lane_rows["config"] = np.full(m, columns.configs[b"", b"", None, None], dtype=np.int32)
     lane_rows["order"] = np.zeros(m, dtype=np.int64)
     if m:
@@ -358,7 +370,9 @@ def _host_tables(columns: Columns, middle: int | None, threads: list[Thread]) ->
                 on_device=np.full(len(start), kind is RowKind.DEVICE_RANGE),
             )
         )
-    both = {f: np.concatenate([getattr(p, f) for p in parts]) for f in ("name", "start_ns", "end_ns", "thread", "on_device")}
+    both = {
+        f: np.concatenate([getattr(p, f) for p in parts]) for f in ("name", "start_ns", "end_ns", "thread", "on_device")
+    }
     ranges = Ranges(**both)
     return host_ops, ranges.take(np.argsort(ranges.start_ns, kind="stable")), threads
 
@@ -412,5 +426,3 @@ def _top_fields(top: dict[str, msgspec.Raw]) -> dict[str, Any]:
         "versions": versions,
         "simulated": value("simulated") is True,
     }
-
-

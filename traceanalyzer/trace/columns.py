@@ -64,10 +64,10 @@ def to_int(value: object) -> int | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, float):
-        return int(value) if value == value and abs(value) < 1 << 62 else None
+        return int(value) if abs(value) < 1 << 62 else None  # NaN compares false
     if isinstance(value, str):
         found = _DIGITS.findall(value)
-        value = int(found[-1]) if len(found) == 1 or value.lower().startswith("stream") and found else None
+        value = int(found[-1]) if len(found) == 1 or (value.lower().startswith("stream") and found) else None
     if isinstance(value, int):
         # 64-bit addresses and hashes come unsigned; two's complement keeps them distinct
         return value if -(1 << 63) < value < 1 << 63 else (value & (1 << 63) - 1)
@@ -124,7 +124,8 @@ class Columns:
             self._add_complete(kind, chosen, at + first)
         if self.rows > self._limits.max_rows:
             raise TraceFormatError(
-                "too_large", f"more than {self._limits.max_rows} rows to keep",
+                "too_large",
+                f"more than {self._limits.max_rows} rows to keep",
                 hint="record a shorter window, or raise the limit with --max-rows",
             )
 
@@ -137,7 +138,9 @@ class Columns:
 
     def _add_half(self, kind: RowKind, row: Row) -> None:
         if row.ph in ("B", "E"):
-            self.halves.append((kind, row.ph, Row(row.name, row.ph, row.pid, row.tid, row.ts, row.dur, getattr(row, "args", Raw(b"")))))
+            self.halves.append(
+                (kind, row.ph, Row(row.name, row.ph, row.pid, row.tid, row.ts, row.dur, getattr(row, "args", Raw(b""))))
+            )
         else:
             self.skipped[f"ph {row.ph[:8]}" if row.ph else "no ph"] += 1
 
@@ -151,7 +154,7 @@ class Columns:
                 self._add_metadata(loose)
                 continue
             if ph not in ("X", "B", "E"):
-                if ph or len(bytes(loose.ts)):
+                if ph or bytes(loose.ts):
                     self.skipped[category or f"ph {ph[:8]}"] += 1
                 elif not ph and bytes(loose.traceEvents):
                     self._add_nested(bytes(loose.traceEvents))
@@ -252,7 +255,9 @@ class Columns:
             put("corr", _ids(a.correlation for a in device_args))
             put(
                 "config",
-                interned(self.configs, ((bytes(a.grid), bytes(a.block), a.registers, a.shared_bytes) for a in device_args)),
+                interned(
+                    self.configs, ((bytes(a.grid), bytes(a.block), a.registers, a.shared_bytes) for a in device_args)
+                ),
             )
             put("order", order)
         elif kind is RowKind.DEVICE_SYNC:

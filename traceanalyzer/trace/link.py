@@ -2,19 +2,20 @@
 
 A link is never guessed from times. An id that several calls of one process carry links nothing. An id that
 several processes carry (merged ranks) is settled by evidence in the file, in this order: the external id,
-the process all other rows of the same device belong to, the place in the file (rows of one rank lie
-together), and causality (a kernel cannot start before its launch); where none settles it the row stays
-unlinked and is counted.
+the place in the file (rows of one rank lie together), the process all other rows of the same device belong
+to, and causality (a kernel cannot start before its launch, and a launch starts one kernel); where none
+settles it the row stays unlinked and is counted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from traceanalyzer.trace.launch_names import LAUNCHES
+from traceanalyzer.trace.launch_names import LAUNCHES, ApiClass
 from traceanalyzer.trace.tables import NO_ID, NO_ROW, Int8, Int32, Int64
 
 _EARLY_NS = 1000
@@ -70,7 +71,13 @@ def link(rows: DeviceSide, calls: HostSide) -> tuple[Int64, Counter[str]]:
 
 
 def _settle(
-    rows: DeviceSide, calls: HostSide, several: Int64, linked: Int64, by_corr: Int64, low: Int64, count: Int64,
+    rows: DeviceSide,
+    calls: HostSide,
+    several: Int64,
+    linked: Int64,
+    by_corr: Int64,
+    low: Int64,
+    count: Int64,
     notes: Counter[str],
 ) -> None:
     """Settle ids that more than one call carries; each id's calls are looked at once, so work stays linear."""
@@ -95,7 +102,7 @@ def _settle(
         else:
             still_open.append((i, candidates))
     groups: dict[int, list[tuple[int, dict[int, int]]]] = {}
-    for item in still_open:
+    for item in _by_place(still_open, rows, calls, linked):
         groups.setdefault(int(rows.group[item[0]]), []).append(item)
     for group, items in groups.items():
         process = _process_of_group(group, items, rows, calls, linked)
@@ -104,6 +111,40 @@ def _settle(
                 linked[i] = candidates[process]
             else:
                 notes["device rows whose correlation id several processes share"] += 1
+
+
+_Open = list[tuple[int, dict[int, int]]]
+
+
+def _by_place(open_rows: _Open, rows: DeviceSide, calls: HostSide, linked: Int64) -> _Open:
+    """Link rows that lie in the stretch of the file that one process has to itself; return the others.
+
+    Files of merged ranks are written one rank after the other. Where the stretches overlap, or a row lies in
+    none, the place says nothing.
+    """
+    processes = sorted({p for _, candidates in open_rows for p in candidates})
+    blocks = {p: _block(calls, p) for p in processes}
+    ordered = sorted(blocks.values())
+    if any(a[1] >= b[0] for a, b in pairwise(ordered)):
+        return open_rows
+    chosen: dict[int, int] = {}
+    for i, candidates in open_rows:
+        at = int(rows.order[i])
+        inside = [p for p in candidates if blocks[p][0] - _BLOCK_SLACK <= at <= blocks[p][1] + _BLOCK_SLACK]
+        exact = [p for p in inside if blocks[p][0] <= at <= blocks[p][1]] or inside
+        if len(exact) == 1:
+            chosen[i] = candidates[exact[0]]
+    if not _plausible(list(chosen.values()), calls):
+        return open_rows
+    for i, call in chosen.items():
+        linked[i] = call
+    return [item for item in open_rows if item[0] not in chosen]
+
+
+def _plausible(found: list[int], calls: HostSide) -> bool:
+    """Return whether every call but graph launches gets one row at most: a launch starts one kernel."""
+    single = [c for c in found if calls.api_class[c] != ApiClass.GRAPH_LAUNCH]
+    return len(set(single)) == len(single)
 
 
 def _one_per_process(candidates: Int64, calls: HostSide) -> dict[int, int]:
@@ -134,18 +175,11 @@ def _process_of_group(
     if len(owners) == 1:
         return int(owners[0])
     processes = sorted({p for _, candidates in items for p in candidates})
-    at = rows.order[[i for i, _ in items]]
-    blocks = {p: _block(calls, p) for p in processes}
-    inside = [p for p in processes if blocks[p][0] - _BLOCK_SLACK <= at.min() and at.max() <= blocks[p][1] + _BLOCK_SLACK]
-    apart = all(
-        blocks[a][1] < blocks[b][0] or blocks[b][1] < blocks[a][0] for a in processes for b in processes if a < b
-    )
-    if apart and len(inside) == 1:
-        return inside[0]
     possible = [
         p
         for p in processes
         if all(p in c and rows.start_ns[i] >= calls.start_ns[c[p]] - _EARLY_NS for i, c in items)
+        and _plausible([c[p] for _, c in items], calls)
     ]
     return possible[0] if len(possible) == 1 else None
 
@@ -153,5 +187,3 @@ def _process_of_group(
 def _block(calls: HostSide, process: int) -> tuple[int, int]:
     order = calls.order[calls.process == process]
     return int(order.min()), int(order.max())
-
-

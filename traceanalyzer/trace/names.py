@@ -121,7 +121,11 @@ def _telling(names: list[str], width: int) -> list[str]:
             labels.append(tail)
             continue
         space = width - len(tail) - 1
-        labels.append((before if len(before) <= space else before[: space - 1] + "…") + ("" if start <= len(head) and len(before) <= space else " ") + tail)
+        labels.append(
+            (before if len(before) <= space else before[: space - 1] + "…")
+            + ("" if start <= len(head) and len(before) <= space else " ")
+            + tail
+        )
     return [_crop(label, width) for label in labels]
 
 

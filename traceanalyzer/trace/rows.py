@@ -45,7 +45,7 @@ class LooseRow(Struct, gc=False):
 
 def _tag_types() -> dict[type[Struct], RowKind]:
     # Only the spellings PyTorch has really written get a tag; others take the loose path.
-    spellings = {c: k for c, k in KIND_OF_CATEGORY.items()}
+    spellings = dict(KIND_OF_CATEGORY)
     for old in ("Kernel", "Memcpy", "Memset", "Runtime", "Operator", "Trace"):
         spellings[old] = KIND_OF_CATEGORY[old.lower()]
     types: dict[type[Struct], RowKind] = {}
@@ -56,9 +56,7 @@ def _tag_types() -> dict[type[Struct], RowKind]:
             fields += [(f, Raw, _EMPTY) for f in ("pid", "tid", "ts", "dur")]
             if kind not in (RowKind.HOST_OP, RowKind.OVERHEAD, RowKind.SPAN):
                 fields.append(("args", Raw, _EMPTY))
-        types[
-            msgspec.defstruct(f"Tagged{number}", fields, tag=category, tag_field="cat", gc=False)
-        ] = kind
+        types[msgspec.defstruct(f"Tagged{number}", fields, tag=category, tag_field="cat", gc=False)] = kind
     return types
 
 

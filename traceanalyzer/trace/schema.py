@@ -142,7 +142,9 @@ def _activities(trace: Trace) -> dict[str, Any]:
 
 def _launches(trace: Trace) -> dict[str, Any]:
     calls = trace.calls.take(trace.calls.n_activities > 0)
-    names = {c: c.name.lower() for c in (ApiClass.KERNEL_LAUNCH, ApiClass.GRAPH_LAUNCH, ApiClass.MEMCPY, ApiClass.MEMSET)}
+    names = {
+        c: c.name.lower() for c in (ApiClass.KERNEL_LAUNCH, ApiClass.GRAPH_LAUNCH, ApiClass.MEMCPY, ApiClass.MEMSET)
+    }
     return {
         "api": [trace.apis[i] for i in calls.api.tolist()],
         "api_class": [names.get(ApiClass(c), "other") for c in calls.api_class.tolist()],

@@ -21,7 +21,7 @@ def middle_of(*starts: Int64) -> int | None:
 
 def unset(start: Int64, dur: Int64) -> Bool:
     """Return which rows have both time and duration zero: a record that was never filled in."""
-    return (start == 0) & (dur == 0)
+    return np.asarray((start == 0) & (dur == 0))
 
 
 def faults(start: Int64, dur: Int64, middle: int | None, *, check_unset: bool) -> list[tuple[str, Bool]]:

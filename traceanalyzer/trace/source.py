@@ -35,10 +35,12 @@ _OTHER_FORMATS: tuple[tuple[bytes, str, str], ...] = (
 
 
 class _Inflater(Protocol):
-    eof: bool
-    unused_data: bytes
-    unconsumed_tail: bytes
-
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    @property
+    def unconsumed_tail(self) -> bytes: ...
     def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
@@ -57,7 +59,8 @@ def _inflate_errors() -> tuple[type[Exception], ...]:
         from isal import isal_zlib
     except ImportError:
         return (zlib.error, EOFError)
-    return (zlib.error, EOFError, isal_zlib.error)
+    isal_error: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # its stubs say instance
+    return (zlib.error, EOFError, isal_error)
 
 
 class Source:
@@ -118,7 +121,10 @@ class Source:
         for magic, what, hint in _OTHER_FORMATS:
             if head.startswith(magic):
                 raise TraceFormatError(
-                    "unsupported_trace_flavour", f"'{self.name}' is {what}, not a Chrome JSON trace", offset=0, hint=hint
+                    "unsupported_trace_flavour",
+                    f"'{self.name}' is {what}, not a Chrome JSON trace",
+                    offset=0,
+                    hint=hint,
                 )
         return self.compressed
 

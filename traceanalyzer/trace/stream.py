@@ -123,7 +123,9 @@ class EventStream:
                 # A damaged header: take the first thing that looks like the events.
                 loose = re.search(rb'"traceEvents"\s*:\s*(?=[\[{])', self._buffer)
                 if loose:
-                    self.salvage.note("the part of the file before the events is damaged; the device names may be missing")
+                    self.salvage.note(
+                        "the part of the file before the events is damaged; the device names may be missing"
+                    )
                     key, value = loose.start(), loose.end()
                 break
         if value < 0:
@@ -137,7 +139,9 @@ class EventStream:
             self._wrappers += 1
             if self._wrappers > 8:
                 raise TraceFormatError(
-                    "not_a_trace", "traceEvents holds an object in an object, nine deep", offset=self._base + value,
+                    "not_a_trace",
+                    "traceEvents holds an object in an object, nine deep",
+                    offset=self._base + value,
                     hint="unwrap the file",
                 )
             self.salvage.note("traceEvents held another whole trace; it was unwrapped")
@@ -149,14 +153,18 @@ class EventStream:
         else:
             shown = self._buffer[value : value + 24].decode("utf-8", "replace")
             raise TraceFormatError(
-                "not_a_trace", f"traceEvents is {shown!r}, expected a list of events", offset=self._base + value,
+                "not_a_trace",
+                f"traceEvents is {shown!r}, expected a list of events",
+                offset=self._base + value,
                 hint="give the file that export_chrome_trace wrote",
             )
 
     def _refuse_object(self, complete: bool) -> None:
         if not complete:
             raise TraceFormatError(
-                "truncated", f"'{self._name}' ends before its events begin", offset=self._base + len(self._buffer),
+                "truncated",
+                f"'{self._name}' ends before its events begin",
+                offset=self._base + len(self._buffer),
                 hint="record it again; was the process killed while it wrote?",
             )
         try:
@@ -165,7 +173,9 @@ class EventStream:
             keys = []
         shown = ", ".join(repr(k[:30]) for k in keys[:6]) or "none that can be read"
         raise TraceFormatError(
-            "not_a_trace", f"'{self._name}' has no traceEvents (its fields: {shown})", offset=self._base,
+            "not_a_trace",
+            f"'{self._name}' has no traceEvents (its fields: {shown})",
+            offset=self._base,
             hint="give the Chrome JSON that export_chrome_trace wrote",
         )
 
@@ -181,7 +191,9 @@ class EventStream:
             self._consume(1)
         elif inner[:1] == b"[":
             raise TraceFormatError(
-                "not_a_trace", f"'{self._name}' is lists within lists, not a list of events", offset=self._base,
+                "not_a_trace",
+                f"'{self._name}' is lists within lists, not a list of events",
+                offset=self._base,
                 hint="give the file that export_chrome_trace wrote",
             )
 
@@ -202,7 +214,7 @@ class EventStream:
     def batches(self) -> Iterator[Batch]:
         """Yield lists of rows (:mod:`~traceanalyzer.trace.rows`) in file order."""
         self._open()
-        while not self._ended:
+        while True:
             yield from self._drain()
             if self._ended:
                 break
@@ -343,13 +355,15 @@ class EventStream:
             if end < 0 and not self._eof and following < 0:
                 return None, -1
             return self._drop(
-                f"event nested deeper than {self._limits.max_depth} (--max-depth)", position, end if end > 0 else following
+                f"event nested deeper than {self._limits.max_depth} (--max-depth)",
+                position,
+                end if end > 0 else following,
             )
         if end > 0 and (row := self._try(buffer[position:end], depth)) is not None:
             return row, end
         if end < 0 and not self._eof and (following < 0 or len(buffer) - position < 1 << 20):
             return None, -1
-        candidates = [end] if 0 < end and (following < 0 or end <= following) else [following, end]
+        candidates = [end] if end > 0 and (following < 0 or end <= following) else [following, end]
         for stop in candidates:
             if stop <= position:
                 continue

@@ -183,8 +183,8 @@ class TraceMeta:
 
     ``events`` counts every element of the events array; ``skipped`` those of no use here by category;
     ``unknown_categories`` complete events of a category nobody told us about. ``step_ns`` is the finest
-    step in which times of device rows are written (1000: whole microseconds). ``origin_ns`` is the earliest time kept; viewers
-    count from there. ``base_ns`` is baseTimeNanoseconds, 0 where the file has none.
+    step in which times of device rows are written (1000: whole microseconds). ``origin_ns`` is the earliest
+    time kept; viewers count from there. ``base_ns`` is baseTimeNanoseconds, 0 where the file has none.
     """
 
     name: str

@@ -51,7 +51,11 @@ class NoDeviceActivity(Rule):
         if rows.any():
             return []
         calls = analysis.coverage.launch_calls
-        dropped = sum(n for reason, n in analysis.trace.meta.salvage.excluded.items() if reason.startswith(("kernel", "copy", "fill")))
+        dropped = sum(
+            n
+            for reason, n in analysis.trace.meta.salvage.excluded.items()
+            if reason.startswith(("kernel", "copy", "fill"))
+        )
         where = "selection" if len(rows) else "trace"
         message = f"The {where} holds no usable device row (kernel, copy or fill)"
         if calls:

@@ -59,7 +59,11 @@ class NoHostActivity(Rule):
         if linkage.linked:
             return []
         calls = linkage.launch_calls
-        why = "the trace holds no launch call" if not calls else f"the trace holds {calls} launch calls, but no id joins one to a row"
+        why = (
+            "the trace holds no launch call"
+            if not calls
+            else f"the trace holds {calls} launch calls, but no id joins one to a row"
+        )
         reasons = "; ".join(f"{n} {r}" for r, n in analysis.trace.link_notes.items())
         return [
             self.finding(

@@ -49,7 +49,8 @@ class LostRecords(Rule):
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "the first two kernel records are missing",
-            tuple(launch(100 * i, i + 1) for i in range(6)) + tuple(kernel(100 * i + 8, 30, i + 1) for i in range(2, 6)),
+            tuple(launch(100 * i, i + 1) for i in range(6))
+            + tuple(kernel(100 * i + 8, 30, i + 1) for i in range(2, 6)),
             allows=("TA201", "TA202"),
         ),
         Example(
@@ -106,7 +107,11 @@ class LostRecords(Rule):
             import numpy as np
 
             rows = np.flatnonzero(analysis.chosen.rows & ~analysis.waits.linked)[:3].tolist()
-            where = "all before the first linked row: queued before the profiler started" if all_head else f"{linkage.unlinked_head} of them before the first linked row"
+            where = (
+                "all before the first linked row: queued before the profiler started"
+                if all_head
+                else f"{linkage.unlinked_head} of them before the first linked row"
+            )
             found.append(
                 self.finding(
                     Severity.NOTE if all_head or share <= limit else Severity.WARNING, Grade.PROVEN, "trace",

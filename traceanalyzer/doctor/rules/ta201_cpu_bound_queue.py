@@ -68,7 +68,11 @@ class CpuBoundQueue(Rule):
     )
     negative: ClassVar[tuple[Example, ...]] = (
         Example("a 3 us kernel on a queue that stays full", loop(40, 2, 3)),
-        Example("a synchronise in every iteration empties the queue: another cause", loop(12, 20, 10, sync=6.0), allows=("TA202",)),
+        Example(
+            "a synchronise in every iteration empties the queue: another cause",
+            loop(12, 20, 10, sync=6.0),
+            allows=("TA202",),
+        ),
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
@@ -94,12 +98,20 @@ class CpuBoundQueue(Rule):
         if unprofiled and unprofiled < ratio_limit:
             message += f" Without the profiler it very likely is CPU-bound too: kernel / dispatch is {unprofiled:.2f}, under {ratio_limit}."
         elif unprofiled:
-            message += f" Without the profiler, which slows the host, it may not be: kernel / dispatch is {unprofiled:.2f}."
+            message += (
+                f" Without the profiler, which slows the host, it may not be: kernel / dispatch is {unprofiled:.2f}."
+            )
         if queue.reason:
             message += f" Graded {queue.grade}: {queue.reason}."
         label = analysis.trace.devices[device.device].label
         rows = device.rows[analysis.starved[device.rows] & ~analysis.waits.after_sync[device.rows]]
-        typical = rows[np.argsort(np.abs(analysis.waits.gap_ns[rows] - np.median(analysis.waits.gap_ns[rows])), kind="stable")][:3] if len(rows) else rows
+        typical = (
+            rows[
+                np.argsort(np.abs(analysis.waits.gap_ns[rows] - np.median(analysis.waits.gap_ns[rows])), kind="stable")
+            ][:3]
+            if len(rows)
+            else rows
+        )
         return self.finding(
             Severity.WARNING, queue.grade or Grade.HINT, f"device {label}",
             f"CPU-bound queue. {self._sentence(pace)}",
@@ -124,7 +136,9 @@ class CpuBoundQueue(Rule):
         if pace.kernel_ns is None or pace.dispatch_ns is None:
             return "The host launches too slowly to keep the device busy."
         what = f"`{short(pace.what)}`" if pace.what else "The typical kernel"
-        text = f"{what} takes {show_us(pace.kernel_ns)} on the device but is dispatched every {show_us(pace.dispatch_ns)}"
+        text = (
+            f"{what} takes {show_us(pace.kernel_ns)} on the device but is dispatched every {show_us(pace.dispatch_ns)}"
+        )
         if pace.reading_ns is not None and pace.inflation is not None:
             text += f"; an unsynced event pair would read about {show_us(pace.reading_ns)} ({pace.inflation:.1f}x)"
         return text + "."
@@ -133,10 +147,13 @@ class CpuBoundQueue(Rule):
     def _remedy(analysis: Analysis, pace: Pace) -> list[str]:
         remedy = ["quote profiler self-time for the kernel, and call the wall time what it is: dispatch"]
         if pace.in_graph:
-            remedy.append("unroll more calls into one graph: the replay itself is what the host cannot launch fast enough")
+            remedy.append(
+                "unroll more calls into one graph: the replay itself is what the host cannot launch fast enough"
+            )
         else:
-            remedy.append("time it as an unrolled CUDA graph, or behind a backlog (a blocking kernel) that covers the dispatch")
+            remedy.append(
+                "time it as an unrolled CUDA graph, or behind a backlog (a blocking kernel) that covers the dispatch"
+            )
         if analysis.doubts.host:
             remedy.append("record once more without stacks, shapes and memory before quoting the dispatch interval")
         return remedy
-

@@ -68,7 +68,9 @@ class EventReadingMisleads(Rule):
             return self.abstain("host and device clocks disagree; a reading subtracts one from the other")
         judged = [k for k in analysis.kernels if k.reading_p50_ns is not None and k.inflation is not None]
         if not judged:
-            return self.abstain("no kernel has an event reading (no launch with a predecessor on its stream and thread)")
+            return self.abstain(
+                "no kernel has an event reading (no launch with a predecessor on its stream and thread)"
+            )
         ratio, excess = (analysis.options.threshold(t) for t in self.thresholds)
         misled = [k for k in judged if self._misleads(analysis, k, ratio, excess)]
         if not misled:
@@ -80,7 +82,11 @@ class EventReadingMisleads(Rule):
         name = short(full)
         assert lead.reading_p50_ns is not None and lead.inflation is not None
         one = f"an event pair would read {show_us(lead.reading_p50_ns)} for {show_us(lead.time.p50_ns)} of kernel ({lead.inflation:.1f}x)"
-        others = f"{len(misled)} kernels ({share:.0%} of kernel time) are concerned; the largest: " if len(misled) > 1 else ""
+        others = (
+            f"{len(misled)} kernels ({share:.0%} of kernel time) are concerned; the largest: "
+            if len(misled) > 1
+            else ""
+        )
         rows = analysis.trace.activities
         at = np.flatnonzero(
             (rows.name == lead.name) & analysis.chosen.rows & analysis.readings.known & analysis.waits.opens_call

@@ -1,0 +1,103 @@
+"""Every rule: its documentation is whole, its examples are its tests, and nothing it needs may crash it."""
+
+from __future__ import annotations
+
+import json
+from typing import ClassVar
+
+import pytest
+
+import traceanalyzer as ta
+from traceanalyzer.analysis.pipeline import analyse
+from traceanalyzer.doctor.docs import sections, summary
+from traceanalyzer.doctor.engine import diagnose
+from traceanalyzer.doctor.finding import Abstained
+from traceanalyzer.doctor.registry import RULES
+from traceanalyzer.doctor.rule import SECTIONS, Example, Rule
+from traceanalyzer.options import THRESHOLDS, AnalysisOptions
+
+POSITIVE = [(r, e) for r in RULES for e in r.positive]
+NEGATIVE = [(r, e) for r in RULES for e in r.negative]
+
+
+def ids(pairs):
+    return [f"{r.code}-{e.title}".replace(" ", "_") for r, e in pairs]
+
+
+def analysed(tmp_path, events, **options):
+    path = tmp_path / "example.json"
+    path.write_text(json.dumps({"traceEvents": list(events)}), encoding="utf-8")
+    return analyse(ta.read(path), AnalysisOptions(**options))
+
+
+@pytest.mark.parametrize(("rule", "example"), POSITIVE, ids=ids(POSITIVE))
+def test_a_positive_example_fires_its_rule_and_no_undeclared_one(tmp_path, rule, example):
+    findings, _ = diagnose(analysed(tmp_path, example.events))
+    codes = {f.rule for f in findings}
+    assert rule.code in codes
+    assert codes <= {rule.code, *example.allows}
+
+
+@pytest.mark.parametrize(("rule", "example"), NEGATIVE, ids=ids(NEGATIVE))
+def test_a_negative_example_stays_silent(tmp_path, rule, example):
+    findings, _ = diagnose(analysed(tmp_path, example.events))
+    assert rule.code not in {f.rule for f in findings}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[r.code for r in RULES])
+def test_the_documentation_is_whole(rule):
+    found = sections(rule)
+    assert list(found) == list(SECTIONS) and all(found.values())
+    assert summary(rule).endswith(".")
+    assert rule.positive and rule.negative
+    assert set(rule.thresholds) <= set(THRESHOLDS)
+    module = rule.__module__.rsplit(".", 1)[1]
+    assert module == f"{rule.code}_{rule.name}".lower().replace("-", "_")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[r.code for r in RULES])
+@pytest.mark.parametrize("drop", ["kernel", "cuda_runtime", "everything"])
+def test_a_rule_without_its_inputs_abstains_or_says_what_is_missing(tmp_path, rule, drop):
+    events = [e for r in RULES for x in r.positive for e in x.events if e["cat"] != drop and drop != "everything"]
+    result = rule().check(analysed(tmp_path, events))
+    assert isinstance(result, Abstained | list)
+    if isinstance(result, Abstained):
+        assert result.reason
+
+
+@pytest.mark.parametrize(("rule", "example"), POSITIVE, ids=ids(POSITIVE))
+def test_a_finding_names_its_numbers_and_a_remedy(tmp_path, rule, example):
+    findings, _ = diagnose(analysed(tmp_path, example.events))
+    for finding in findings:
+        assert finding.numbers and finding.remedy and finding.message.endswith(".")
+        assert finding.headline
+
+
+def test_the_starvation_threshold_decides(tmp_path):
+    rule = next(r for r in RULES if r.code == "TA201")
+    events = list(rule.positive[0].events)
+    for limit, fires in ((1.0, True), (1.01, False)):
+        analysis = analysed(tmp_path, events, thresholds={"starved_fraction": limit})
+        assert ("TA201" in {f.rule for f in diagnose(analysis)[0]}) is fires
+
+
+def test_a_crashing_rule_is_a_finding_about_us(tmp_path):
+    class Broken(Rule):
+        code, name, family = "TA999", "broken", "test"
+        positive: ClassVar[tuple[Example, ...]] = ()
+        negative: ClassVar[tuple[Example, ...]] = ()
+
+        def check(self, analysis):
+            raise ZeroDivisionError
+
+    findings, abstentions = diagnose(analysed(tmp_path, []), [Broken, *RULES])
+    assert "TA000" in {f.rule for f in findings} and "TA101" in {f.rule for f in findings}
+    assert "TA999" in {a.rule for a in abstentions}
+
+
+def test_an_unknown_threshold_is_refused_with_a_suggestion():
+    from traceanalyzer.errors import OptionError
+
+    with pytest.raises(OptionError) as error:
+        AnalysisOptions(thresholds={"starved_fractoin": 1})
+    assert "starved_fraction" in error.value.hint
