@@ -31,7 +31,7 @@ samples: $(VENV)/.all
 	$(BIN)/python samples/generate.py
 
 bench: $(VENV)/.all
-	$(BIN)/python benchmarks/compare_peers.py
+	$(BIN)/python benchmarks/compare_peers.py "$(TRACE)"
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -12,8 +12,11 @@ Us = float | int | str
 
 
 def ns(value: Us) -> int:
-    """Return microseconds, given as number or decimal text, in nanoseconds."""
-    return int(Decimal(str(value)) * 1000)
+    """Return microseconds, given as number or decimal text, in nanoseconds; a fraction of one is a mistake."""
+    found = Decimal(str(value)) * 1000
+    if found != int(found):
+        raise ValueError(f"{value} us is no whole number of nanoseconds")
+    return int(found)
 
 
 class TraceBuilder:

@@ -6,12 +6,17 @@ Shared by the tests and by samples/generate.py.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from tests.queue_sim import Machine
 
 BASE_NS = 1_767_225_600_000_000_000
 PID = 4242
+_CBIDS = {
+    "cudaEventRecord": 135, "cudaDeviceSynchronize": 165, "cudaGraphLaunch": 311, "cuLaunchKernel": 307, "cudaMemsetAsync": 51,
+    "cudaMemcpyAsync": 41, "cudaStreamSynchronize": 131,
+}  # fmt: skip
 _KERNEL_CATEGORY = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_memset"}
 
 
@@ -25,24 +30,22 @@ def stamp(ns: int) -> Stamp:
     return Stamp(f"{sign}{abs(ns) // 1000}.{abs(ns) % 1000:03d}")
 
 
+_MARK = re.compile(r'"\\u0001([-0-9.]+)\\u0001"')
+
+
 def to_json(document: dict[str, Any]) -> str:
     """Return the document as JSON with one event per line and every stamp as a bare number."""
-    marks: dict[str, str] = {}
 
     def marked(value: Any) -> Any:
         if isinstance(value, Stamp):
-            marks[f"\u0001{value}\u0001"] = str(value)
             return f"\u0001{value}\u0001"
         if isinstance(value, dict):
             return {k: marked(v) for k, v in value.items()}
         return [marked(v) for v in value] if isinstance(value, list) else value
 
-    events = [json.dumps(marked(e)) for e in document["traceEvents"]]
-    head = json.dumps({k: v for k, v in document.items() if k != "traceEvents"})
-    text = head[:-1] + ', "traceEvents": [\n' + ",\n".join(events) + "\n]}\n"
-    for mark, plain in marks.items():
-        text = text.replace(json.dumps(mark), plain)
-    return text
+    events = ",\n".join(json.dumps(marked(e)) for e in document["traceEvents"])
+    head = json.dumps(marked({k: v for k, v in document.items() if k != "traceEvents"}))
+    return _MARK.sub(r"\1", head[:-1] + ', "traceEvents": [\n' + events + "\n]}\n")
 
 
 def device_event(
@@ -71,7 +74,7 @@ def device_event(
 
 def host_event(category: str, name: str, start: int, dur: int, corr: int = 0, *, pid: int = PID, tid: int = PID):
     """Return a host row as Kineto writes it."""
-    args = {"cbid": 211, "correlation": corr} if corr else {"Ev Idx": 0}
+    args = {"cbid": _CBIDS.get(name, 211), "correlation": corr} if corr else {"Ev Idx": 0}
     return {
         "ph": "X",
         "cat": category,
@@ -89,6 +92,10 @@ def category_of(api: str) -> str:
     return "cuda_driver" if api.startswith("cu") and not api.startswith("cuda") else "cuda_runtime"
 
 
+def _flow(ph: str, corr: int, ts: int, pid: int, tid: int) -> dict[str, Any]:
+    return {"ph": ph, "id": corr, "pid": pid, "tid": tid, "ts": stamp(ts), "cat": "ac2g", "name": "ac2g"}
+
+
 def document(machine: Machine, device_name: str = "Simulated GPU (traceanalyzer)", **fields: Any) -> dict[str, Any]:
     """Return the trace of everything that happened on a machine: host rows, then device rows, then metadata."""
     categories = {"op": "cpu_op", "range": "user_annotation", "overhead": "overhead"}
@@ -103,23 +110,20 @@ def document(machine: Machine, device_name: str = "Simulated GPU (traceanalyzer)
                 row.kind, row.name, row.start, row.end - row.start, row.stream, row.corr, grid=row.grid, **extra
             )
         )
-        events.append(
-            {
-                "ph": "f",
-                "id": row.corr,
-                "pid": 0,
-                "tid": row.stream,
-                "ts": stamp(row.start),
-                "cat": "ac2g",
-                "name": "ac2g",
-                "bp": "e",
-            }
-        )
+        if not row.node:  # a flow ends at the first row of its launch
+            events.append(_flow("f", row.corr, row.start, 0, row.stream) | {"bp": "e"})
+    launched = {row.corr for row in machine.device}
     for row in machine.host:
         if row.kind == "call":
             events.append(host_event(category_of(row.name), row.name, row.start, row.end - row.start, row.corr))
-    for pid, name in ((PID, "python3"), (0, "python3")):
-        events.append({"name": "process_name", "ph": "M", "ts": stamp(0), "pid": pid, "tid": 0, "args": {"name": name}})
+            if row.corr in launched:
+                events.append(_flow("s", row.corr, row.start, PID, PID))
+    for pid, name, label in ((PID, "python3", "CPU"), (0, "python3", "GPU 0")):
+        where = {"ph": "M", "ts": stamp(0), "pid": pid, "tid": 0}
+        events.append({"name": "process_name", **where, "args": {"name": name}})
+        events.append({"name": "process_labels", **where, "args": {"labels": label}})
+    end = max([row.end for row in (*machine.host, *machine.device)], default=0)
+    events.append({"name": "Record Window End", "ph": "i", "s": "g", "pid": "", "tid": "", "ts": stamp(end)})
     return {
         "schemaVersion": 1,
         "deviceProperties": [{"id": 0, "name": device_name, "numSms": 108}],
