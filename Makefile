@@ -39,10 +39,12 @@ $(VENV)/bin/python:
 $(VENV)/.analyser: setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "installing the analyser into $(VENV) ..."
 	@$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e .
+	@$(BIN)/python -m compileall -q traceanalyzer
 	@touch $@
 
 $(VENV)/.all: setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[all]'
+	$(BIN)/python -m compileall -q traceanalyzer
 	@touch $@ $(VENV)/.analyser
 
 clean:

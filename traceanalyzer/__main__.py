@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -10,6 +11,8 @@ def main() -> None:
     """Run the command line."""
     from traceanalyzer.cli import cli
 
+    # One report, then the process ends: looking for cycles among a million rows only costs time.
+    gc.disable()
     try:
         cli(prog_name="traceanalyze")
     except BrokenPipeError:

@@ -280,11 +280,14 @@ def _sound_others(columns: Columns, kind: RowKind, word: str, middle: int | None
 
 
 def _pair_codes(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[list[tuple[int, int]], Int32]:
-    """Return the distinct pairs of two columns and the number of each row's pair."""
+    """Return the distinct pairs of two columns, sorted, and the number of each row's pair."""
     if not len(a):
         return [], np.empty(0, dtype=np.int32)
-    pairs, code = np.unique(np.stack([a.astype(np.int64), b.astype(np.int64)], axis=1), axis=0, return_inverse=True)
-    return [(int(x), int(y)) for x, y in pairs], code.reshape(-1).astype(np.int32)
+    seconds, b_code = np.unique(b, return_inverse=True)
+    key = a.astype(np.int64) * len(seconds) + b_code.reshape(-1)
+    keys, code = np.unique(key, return_inverse=True)
+    pairs = [(int(k) // len(seconds), int(seconds[int(k) % len(seconds)])) for k in keys.tolist()]
+    return pairs, code.reshape(-1).astype(np.int32)
 
 
 def _device_numbers(device: _Arrays, pids: list[str]) -> Int64:

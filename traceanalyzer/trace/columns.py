@@ -22,11 +22,15 @@ from traceanalyzer.trace.rows import TAGGED, CallArgs, DeviceArgs, LooseRow, Row
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.tables import NO_ID
 
-_KIND_CODE = {t: int(k) for t, k in TAGGED.items()} | {LooseRow: 100}
+_TYPES: list[type[Struct]] = [*TAGGED, LooseRow]
+_LOOSE = RowKind.UNKNOWN
+_KINDS: list[RowKind] = [*TAGGED.values(), _LOOSE]
+_TYPE_CODE = {t: number for number, t in enumerate(_TYPES)}
 _DIGITS = re.compile(r"-?\d+")
 _DEVICE_ARGS = msgspec.json.Decoder(list[DeviceArgs])
 _CALL_ARGS = msgspec.json.Decoder(list[CallArgs])
 _SYNC_ARGS = msgspec.json.Decoder(list[SyncArgs])
+_STRINGS = msgspec.json.Decoder(list[str])
 _INTS = msgspec.json.Decoder(list[int])
 
 Column = list[npt.NDArray[Any]]
@@ -103,22 +107,29 @@ class Columns:
         """Take one batch of the event stream."""
         first = self.events
         self.events += len(rows)
-        codes = np.fromiter(map(_KIND_CODE.__getitem__, map(type, rows)), dtype=np.int8, count=len(rows))
-        for code in np.unique(codes).tolist():
-            if code == RowKind.SKIP:
-                self._count_skipped(rows, codes)
+        codes = np.fromiter(map(_TYPE_CODE.__getitem__, map(type, rows)), dtype=np.uint8, count=len(rows))
+        kinds: dict[RowKind, list[int]] = {}
+        for code, count in enumerate(np.bincount(codes, minlength=len(_TYPES)).tolist()):
+            if not count:
                 continue
-            at = np.flatnonzero(codes == code)
-            chosen = [rows[i] for i in at.tolist()]
-            if code == 100:
+            kind = _KINDS[code]
+            if kind is RowKind.SKIP:
+                category = str(_TYPES[code].__struct_config__.tag)
+                self.skipped[category] += count
+                self.python_rows += count if category == "python_function" else 0
+            else:
+                kinds.setdefault(kind, []).append(code)
+        for kind, of_kind in kinds.items():
+            at = np.flatnonzero(codes == of_kind[0] if len(of_kind) == 1 else np.isin(codes, of_kind))
+            chosen: list[Any] = [rows[i] for i in at.tolist()]
+            if kind is _LOOSE:
                 self._add_loose(chosen, at + first)
                 continue
-            complete = [r.ph == "X" for r in chosen]  # type: ignore[attr-defined]
-            kind = RowKind(code)
+            complete = [r.ph == "X" for r in chosen]
             if not all(complete):
                 for row, whole in zip(chosen, complete, strict=True):
                     if not whole:
-                        self._add_half(kind, row)  # type: ignore[arg-type]
+                        self._add_half(kind, row)
                 chosen = [r for r, whole in zip(chosen, complete, strict=True) if whole]
                 at = at[np.array(complete)]
             self._add_complete(kind, chosen, at + first)
@@ -129,13 +140,6 @@ class Columns:
                 hint="record a shorter window, or raise the limit with --max-rows",
             )
 
-    def _count_skipped(self, rows: list[Struct], codes: npt.NDArray[np.int8]) -> None:
-        for row_type, count in Counter(type(rows[i]) for i in np.flatnonzero(codes == RowKind.SKIP).tolist()).items():
-            category = str(row_type.__struct_config__.tag)
-            self.skipped[category] += count
-            if category == "python_function":
-                self.python_rows += count
-
     def _add_half(self, kind: RowKind, row: Row) -> None:
         if row.ph in ("B", "E"):
             self.halves.append(
@@ -144,42 +148,54 @@ class Columns:
         else:
             self.skipped[f"ph {row.ph[:8]}" if row.ph else "no ph"] += 1
 
-    def _add_loose(self, rows: Iterable[Any], order: npt.NDArray[np.int64]) -> None:
-        """Sort rows whose fields are all still text into the same columns."""
-        by_kind: dict[RowKind, tuple[list[Row], list[int]]] = {}
-        for loose, position in zip(rows, order.tolist(), strict=True):
-            ph = self._text(loose.ph)
-            category = self._text(loose.cat)
-            if ph == "M":
-                self._add_metadata(loose)
-                continue
-            if ph not in ("X", "B", "E"):
-                if ph or bytes(loose.ts):
-                    self.skipped[category or f"ph {ph[:8]}"] += 1
-                elif not ph and bytes(loose.traceEvents):
-                    self._add_nested(bytes(loose.traceEvents))
-                else:
-                    self.skipped["empty event"] += 1
-                continue
-            kind = kind_of(category) if category else RowKind.UNKNOWN
-            if kind is RowKind.SKIP:
-                self.skipped[category] += 1
-                self.python_rows += category == "python_function"
-                continue
-            if kind is RowKind.UNKNOWN and category:
-                self.unknown[category[:60]] += 1
-                continue
-            row = Row(self._text(loose.name), ph, loose.pid, loose.tid, loose.ts, loose.dur, loose.args)
-            if ph != "X":
-                self.halves.append((kind, ph, row))
-                continue
-            into = by_kind.setdefault(kind, ([], []))
-            into[0].append(row)
-            into[1].append(position)
-        for kind, (found, positions) in by_kind.items():
-            self._add_complete(kind, found, np.array(positions, dtype=np.int64))
+    def _add_loose(self, rows: list[LooseRow], order: npt.NDArray[np.int64]) -> None:
+        """Sort rows whose fields are all still text into the same columns.
 
-    def _text(self, raw: Raw) -> str:
+        Rows are looked at one by one only where they are kept: most of a file may come this way.
+        """
+        pairs = list(zip(_texts([r.cat for r in rows]), _texts([r.ph for r in rows]), strict=True))
+        chosen: dict[tuple[bytes, bytes], tuple[RowKind, str]] = {}
+        for (raw_category, raw_ph), count in Counter(pairs).items():
+            category, ph = self._text(raw_category), self._text(raw_ph)
+            kind = kind_of(category) if category else RowKind.UNKNOWN
+            if ph == "M" or (not ph and not category) or (kind is not RowKind.SKIP and ph in ("X", "B", "E")):
+                if kind is RowKind.UNKNOWN and category and ph != "M":
+                    self.unknown[category[:60]] += count
+                else:
+                    chosen[raw_category, raw_ph] = kind, ph
+            else:
+                self.skipped[category or f"ph {ph[:8]}"] += count
+                self.python_rows += count if category == "python_function" else 0
+        by_kind: dict[RowKind, list[int]] = {}
+        for i in [i for i, pair in enumerate(pairs) if pair in chosen]:
+            kind, ph = chosen[pairs[i]]
+            row = rows[i]
+            if ph == "M":
+                self._add_metadata(row)
+            elif not ph:
+                if bytes(row.traceEvents):
+                    self._add_nested(bytes(row.traceEvents))
+                else:
+                    self.skipped["event without a phase" if bytes(row.ts) else "empty event"] += 1
+            elif ph == "X":
+                by_kind.setdefault(kind, []).append(i)
+            else:
+                self.halves.append((kind, ph, _as_row(self._text(row.name), ph, row)))
+        for kind, places in by_kind.items():
+            names = self._all_texts([rows[i].name for i in places])
+            found = [_as_row(name, "X", rows[i]) for name, i in zip(names, places, strict=True)]
+            self._add_complete(kind, found, order[places])
+
+    def _all_texts(self, raws: list[Raw]) -> list[str]:
+        try:
+            names: list[str] = _STRINGS.decode(b"[" + b",".join(raws) + b"]")
+            if len(names) == len(raws):
+                return names
+        except (DecodeError, RecursionError):
+            pass
+        return [self._text(r) for r in raws]
+
+    def _text(self, raw: Raw | bytes) -> str:
         text = bytes(raw)
         if not text:
             return ""
@@ -236,23 +252,23 @@ class Columns:
 
         put("start_ns", column_to_ns(stamps))
         put("dur_ns", column_to_ns([r.dur for r in rows]))
-        put("pid", interned(self.pids, (bytes(r.pid) for r in rows)))
-        put("tid", interned(self.tids, (bytes(r.tid) for r in rows)))
+        put("pid", interned(self.pids, _texts([r.pid for r in rows])))
+        put("tid", interned(self.tids, _texts([r.tid for r in rows])))
         if kind is RowKind.CALL:
-            put("name", interned(self.apis, (r.name for r in rows)))
+            put("name", interned(self.apis, [r.name for r in rows]))
             args = self._decode_args(rows, _CALL_ARGS, CallArgs)
-            put("corr", _ids(a.correlation for a in args))
-            put("external", _ids(a.external for a in args))
+            put("corr", _ids([a.correlation for a in args]))
+            put("external", _ids([a.external for a in args]))
             put("order", order)
             return
-        put("name", interned(self.names, (r.name for r in rows)))
+        put("name", interned(self.names, [r.name for r in rows]))
         if kind in DEVICE_KINDS:
             if self.step_ns > 1:
                 self.step_ns = min(self.step_ns, finest_step_ns(stamps), finest_step_ns([r.dur for r in rows]))
             device_args = self._decode_args(rows, _DEVICE_ARGS, DeviceArgs)
             for column in ("device", "context", "stream", "external", "moved_bytes", "graph_node"):
-                put(column, _ids(getattr(a, column) for a in device_args))
-            put("corr", _ids(a.correlation for a in device_args))
+                put(column, _ids([getattr(a, column) for a in device_args]))
+            put("corr", _ids([a.correlation for a in device_args]))
             put(
                 "config",
                 interned(
@@ -262,13 +278,16 @@ class Columns:
             put("order", order)
         elif kind is RowKind.DEVICE_SYNC:
             sync_args = self._decode_args(rows, _SYNC_ARGS, SyncArgs)
-            put("device", _ids(a.device for a in sync_args))
-            put("stream", _ids(a.stream for a in sync_args))
+            put("device", _ids([a.device for a in sync_args]))
+            put("stream", _ids([a.stream for a in sync_args]))
 
     def _decode_args(self, rows: list[Any], decoder: Any, shape: type[Any]) -> list[Any]:
         texts = [r.args for r in rows]
         try:
-            return list(decoder.decode(b"[" + b",".join([t if bytes(t) else b"{}" for t in texts]) + b"]"))
+            joined = b",".join(texts)
+            if b",," in joined or joined[:1] != b"{" or joined[-1:] == b",":  # some row has no arguments
+                joined = b",".join([bytes(t) or b"{}" for t in texts])
+            return list(decoder.decode(b"[" + joined + b"]"))
         except (DecodeError, RecursionError):
             return [self._decode_one_args(bytes(t), shape) for t in texts]
 
@@ -338,10 +357,22 @@ class Columns:
         return np.array([classify_api(a) for a in self.apis.values_in_order] or [ApiClass.OTHER], dtype=np.int8)
 
 
-def _ids(values: Iterable[int | None]) -> npt.NDArray[np.int64]:
-    found = list(values)
+def _as_row(name: str, ph: str, row: LooseRow) -> Row:
+    return Row(name, ph, row.pid, row.tid, row.ts, row.dur, row.args)
+
+
+def _texts(raws: list[Raw]) -> list[bytes]:
+    """Return the bytes of many undecoded values; joined and split, which is far quicker than one by one."""
+    # a bare value of JSON holds no line break, only a list or object spread over lines does
+    texts = b"\n".join(raws).split(b"\n")
+    return texts if len(texts) == len(raws) else [bytes(r) for r in raws]
+
+
+def _ids(found: list[int | None]) -> npt.NDArray[np.int64]:
     try:
-        return np.array([NO_ID if v is None else v for v in found], dtype=np.int64)
+        if None in found:
+            return np.array([NO_ID if v is None else v for v in found], dtype=np.int64)
+        return np.array(found, dtype=np.int64)
     except OverflowError:
         return np.array([NO_ID if (w := to_int(v)) is None else w for v in found], dtype=np.int64)
 

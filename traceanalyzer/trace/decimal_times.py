@@ -65,7 +65,7 @@ def column_to_ns(texts: Sequence[bytes | memoryview]) -> npt.NDArray[np.int64]:
         digits = ends - starts
         digits[owner] -= 1
         regular = (
-            len(np.unique(owner)) == len(dots)
+            bool((np.diff(owner) > 0).all())  # one dot a number
             and int(decimals.max()) <= 3
             and int(digits.min()) >= 1
             and bool(np.all(digits + 3 - decimals <= 18))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from traceanalyzer.options import ReadLimits
+from traceanalyzer.trace.ahead import read_ahead
 from traceanalyzer.trace.build import build
 from traceanalyzer.trace.columns import Columns
 from traceanalyzer.trace.salvage import Salvage
@@ -23,7 +24,7 @@ def read(path: str | Path, limits: ReadLimits | None = None, progress: Progress 
     limits = limits or ReadLimits()
     salvage = Salvage()
     source = Source(path, limits, progress)
-    events = EventStream(source.pieces(), source.name, limits, salvage)
+    events = EventStream(read_ahead(source.pieces()), source.name, limits, salvage)
     columns = Columns(limits, salvage)
     for batch in events.batches():
         columns.add(batch)

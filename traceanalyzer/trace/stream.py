@@ -288,7 +288,7 @@ class EventStream:
         for _ in range(_WRONG_GUESSES):
             if cut <= position:
                 break
-            text = b"[" + self._buffer[position:cut] + (b"" if whole else b"]")
+            text = b"".join((b"[", memoryview(self._buffer)[position:cut], b"" if whole else b"]"))
             whole = False
             try:
                 return self._decode(text), cut - (1 if text[-1:] == b"]" and self._buffer[cut - 1] == 0x5D else 0)
