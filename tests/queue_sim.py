@@ -150,6 +150,7 @@ class Machine:
         self.host.append(HostRow("call", "cudaEventRecord", begun, self.now, self._corr))
         stamp = max(arrival, self._free.get(stream, 0))
         self._free[stream] = stamp
+        self._worked[stream] = False  # the gap lies between two pieces of work; a record is none
         self._starts[stream].append(stamp)
         self.stamps.append(stamp)
 
