@@ -121,6 +121,8 @@ class AnalysisOptions:
     limits: ReadLimits = field(default_factory=ReadLimits)
     thresholds: dict[str, float] = field(default_factory=dict)
     show_paths: bool = False
+    clear_us: float | None = None
+    """Device time of a cache clear for the do_bench reading; None takes it from the device's name."""
 
     def __post_init__(self) -> None:
         for name in self.thresholds:

@@ -9,16 +9,19 @@ import numpy as np
 
 from traceanalyzer.analysis import clocks as clock_analysis
 from traceanalyzer.analysis import stats
-from traceanalyzer.analysis.clocks import Clocks
+from traceanalyzer.analysis.clocks import Clocks, ClockState
 from traceanalyzer.analysis.coverage import Coverage, coverage
 from traceanalyzer.analysis.graphs import ReplayFacts, graph_replays, in_graph
 from traceanalyzer.analysis.idle import IdleFacts, idle_facts
+from traceanalyzer.analysis.iterations import find_iterations
 from traceanalyzer.analysis.kernels import KernelFacts, kernel_table
 from traceanalyzer.analysis.launching import Launching, ThreadDispatch, dispatch, launching
+from traceanalyzer.analysis.operations import OpFacts, operation
 from traceanalyzer.analysis.queue import Doubts, QueueState, QueueVerdict, dry_launches, judge, starved_for_judgement
 from traceanalyzer.analysis.readings import Readings, event_readings
 from traceanalyzer.analysis.selection import Chosen, choose
 from traceanalyzer.analysis.streams import StreamFacts, Waits, depth_at_launch, stream_facts, waits
+from traceanalyzer.analysis.symbols import MachineSymbols, machine_symbols
 from traceanalyzer.options import AnalysisOptions
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.tables import Bool, Int64, Trace
@@ -61,6 +64,9 @@ class Analysis:
     replays: list[ReplayFacts]
     replay_queues: list[QueueVerdict]
     coverage: Coverage
+    machine: MachineSymbols
+    operations: list[OpFacts]
+    no_operations: str
 
 
 def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
@@ -90,6 +96,8 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
 
     is_kernel = rows.kind == RowKind.KERNEL
     wanted = chosen.rows & chosen.names[rows.name] if len(rows) else chosen.rows
+    machine = machine_symbols(trace, host, found, readings, options.clear_us)
+    iterations = find_iterations(trace, host, chosen, options.selection.range_name)
     replays = graph_replays(trace, host, readings, chosen.rows)
     return Analysis(
         trace=trace,
@@ -110,6 +118,11 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
         replays=replays,
         replay_queues=[queue_of(r.opening) for r in replays],
         coverage=linkage,
+        machine=machine,
+        operations=[]
+        if isinstance(iterations, str)
+        else [operation(trace, host, machine, i, queue_of, clocks.state is ClockState.DISAGREE) for i in iterations],
+        no_operations=iterations if isinstance(iterations, str) else "",
     )
 
 

@@ -36,7 +36,8 @@ class Symbols:
     ``dispatch`` and ``kernels``: host time to each kernel's launch and its self-time, equally long. ``latency`` L:
     submission to device. ``record`` e: host cost of an event record. ``sync`` s: return cost of a synchronise.
     ``gap`` g: device time between rows in the queue. ``clear`` c and ``clear_dispatch`` d_c: a cache clear on the
-    device and its host time. ``graph_dispatch``: host cost of a graph launch. ``calls`` N: calls in a loop; ``graph_calls`` n: calls unrolled in a graph. ``depth`` Q: queue entries.
+    device and its host time. ``graph_dispatch``: host cost of a graph launch. ``calls`` N: calls in a loop.
+    ``graph_calls`` n: calls unrolled in a graph. ``depth`` Q: queue entries.
     """
 
     dispatch: tuple[float, ...]

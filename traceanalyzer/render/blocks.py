@@ -81,18 +81,71 @@ def copies(report: ReportData, top: int) -> Block | None:
 
 
 def ops(report: ReportData, top: int) -> Block | None:
-    """Return operations: graph replays."""
+    """Return operations: the calls of the thing being measured, and graph replays."""
     if not report.ops:
         return None
     rows = [
         [
-            op.name, show.count(op.iterations), show.us(op.self_time_p50_us), show.us(op.span_p50_us), show.us(op.dispatch_p50_us),
-            show.us(op.readings.get("event_pair")), show.queue(op.queue, op.grade),
+            op.name, show.count(op.iterations), show.count(op.kernels_per_iteration), show.us(op.self_time_p50_us), show.us(op.span_p50_us),
+            show.us(op.dispatch_p50_us), show.queue(op.queue, op.grade),
         ]
         for op in report.ops[:top]
     ]  # fmt: skip
-    columns = ["replay", "n", "self p50", "span p50", "dispatch p50", "event pair reads", "queue"]
-    return Block("Graph replays (us)", columns, rows)
+    notes = [f"told apart by {op.method}: {op.how} ({op.certainty})" for op in report.ops[:top]]
+    notes += [
+        f"{op.name}: a cache clear of {show.us(op.clear_p50_us)} us leads each call; it counts in no self-time"
+        for op in report.ops[:top]
+        if op.clear_p50_us is not None
+    ]
+    columns = ["operation", "calls", "kernels", "self p50", "span p50", "dispatch p50", "queue"]
+    return Block("Operations (per call, us)", columns, rows, notes=list(dict.fromkeys(notes)))
+
+
+def ladder(report: ReportData, top: int) -> Block | None:
+    """Return what each protocol would have read, per operation: closed form, and replay where it differs by 5 %."""
+    with_ladder = [op for op in report.ops if op.symbols][:top]
+    if not with_ladder:
+        return None
+    rows = []
+    for protocol, title in LADDER_TITLES.items():
+        cells = []
+        for op in with_ladder:
+            form, replay = op.readings[protocol], op.readings_replayed[protocol]
+            differs = form is not None and replay is not None and abs(form - replay) > 0.05 * max(form, replay)
+            cells.append(show.us(form) + (f" ({show.us(replay)})" if differs else ""))
+        rows.append([title, *cells])
+    op = with_ladder[0]
+    named = (
+        ("dispatch", "d"), ("kernels", "k"), ("latency", "L"), ("record", "e"), ("sync", "s"), ("gap", "g"), ("clear", "c")
+    )  # fmt: skip
+    symbols = ", ".join(f"{short} {_symbol(op.symbols[f'{name}_us'])}" for name, short in named)
+    notes = [f"symbols (us): {symbols}"]
+    notes += [
+        f"{name}: {how}"
+        for name, how in op.symbol_sources.items()
+        if name in ("latency", "record", "sync", "gap", "clear")
+    ]
+    if any("(" in c for row in rows for c in row[1:]):
+        notes.append(
+            "in brackets: the trace's own times replayed through the queue, where they differ from the closed form by 5 %"
+        )
+    titles = [f"op {n + 1}" for n in range(len(with_ladder))] if len(with_ladder) > 1 else ["reading"]
+    return Block("What each protocol would have read (per call, us)", ["protocol", *titles], rows, notes=notes)
+
+
+LADDER_TITLES = {
+    "wall_nosync": "wall clock, no synchronise", "wall_sync_each": "wall clock, synchronise each call",
+    "wall_sync_once": "wall clock, synchronise once", "event_pair": "event pair per call",
+    "event_pair_sync": "event pair, synchronise each call", "event_loop": "events around the loop",
+    "do_bench": "event pair behind a clear (do_bench)", "graph_unrolled": "calls unrolled in one graph",
+    "profiler_self_time": "profiler self-time",
+}  # fmt: skip
+
+
+def _symbol(value: float | list[float]) -> str:
+    if isinstance(value, list):
+        return "+".join(show.us(v) for v in value[:4]) + ("+..." if len(value) > 4 else "")
+    return show.us(value)
 
 
 def devices(report: ReportData) -> Block | None:

@@ -48,7 +48,7 @@ def render_console(report: ReportData, *, top: int = 20, width: int = WIDTH, col
     if text := blocks.clock_line(report):
         line(text, "bold")
     for block in (
-        blocks.kernels(report, top), blocks.copies(report, 5), blocks.ops(report, top), blocks.devices(report),
+        blocks.kernels(report, top), blocks.copies(report, 5), blocks.ops(report, 8), blocks.ladder(report, 4), blocks.devices(report),
         blocks.streams(report, top), blocks.threads(report, top), blocks.idle(report), blocks.pauses(report),
     ):  # fmt: skip
         if block is not None:

@@ -21,7 +21,7 @@ def render_html(report: ReportData, *, top: int = 20) -> str:
         lstrip_blocks=True,
     )
     found = [
-        blocks.kernels(report, top), blocks.copies(report, top), blocks.ops(report, top), blocks.devices(report),
+        blocks.kernels(report, top), blocks.copies(report, top), blocks.ops(report, top), blocks.ladder(report, 4), blocks.devices(report),
         blocks.streams(report, top), blocks.threads(report, top), blocks.idle(report), blocks.pauses(report),
     ]  # fmt: skip
     tables = [replace(b, rows=[[terminal(c, 400) for c in row] for row in b.rows]) for b in found if b is not None]

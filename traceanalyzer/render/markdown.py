@@ -20,7 +20,7 @@ def render_markdown(report: ReportData, *, top: int = 10) -> str:
     The verdict, the kernel table and the findings stand open; everything else is folded. Only the kernel
     rows and the findings vary in number, so they are what is shortened, and a line says by how many.
     """
-    for rows, findings in ((top, 8), (min(top, 10), 5), (min(top, 5), 3), (3, 2), (1, 1)):
+    for rows, findings in ((top, 8), (top, 5), (top, 3), (min(top, 8), 3), (min(top, 5), 3), (3, 2), (1, 1)):
         lines = _lines(report, rows, findings)
         text = "\n".join(lines) + "\n"
         if len(lines) <= MAX_LINES and len(text) <= MAX_CHARACTERS:
@@ -49,6 +49,7 @@ def _lines(report: ReportData, top: int, findings: int) -> list[str]:
             "",
         ]
     lines += _findings(report, findings)
+    lines += _ladder(report)
     lines += _folded("Queue, idle time and linkage", _details(report))
     if report.abstentions:
         said = "<br>".join(markdown(f"{a.rule}: {a.reason}", 240) for a in report.abstentions[:12])
@@ -94,6 +95,18 @@ def _finding(finding: FindingRow) -> str:
     return text
 
 
+def _ladder(report: ReportData) -> list[str]:
+    block, operations = blocks.ladder(report, 1), blocks.ops(report, 1)
+    if block is None or operations is None:
+        return []
+    # one line of readings: ten rows would cost the kernel table its place
+    across = blocks.Block("", [row[0] for row in block.rows], [[row[1] for row in block.rows]], frozenset())
+    said = f"{operations.rows[0][0]}; {operations.notes[0]}; {block.notes[0]}"
+    return _folded(
+        "What each protocol would have read (us)", [*_table(across), "", f"<sub>{markdown(said, 400)}</sub>"]
+    )
+
+
 def _folded(title: str, body: list[str]) -> list[str]:
     # GitHub renders Markdown inside <details> only behind an empty line
     return [f"<details><summary>{markdown(title, 80)}</summary>", "", *body, "", "</details>", ""]
@@ -101,14 +114,14 @@ def _folded(title: str, body: list[str]) -> list[str]:
 
 def _details(report: ReportData) -> list[str]:
     parts: list[str] = []
-    for block in (blocks.devices(report), blocks.idle(report), blocks.threads(report, 3), blocks.ops(report, 3)):
+    for block in (blocks.devices(report), blocks.idle(report), blocks.threads(report, 3)):
         if block is None:
             continue
-        kept = blocks.Block(block.title, block.columns, block.rows[:2], block.names)
-        parts += [f"<sub>{markdown(block.title, 80)}</sub>", "", *_table(kept), ""]
+        kept = blocks.Block(block.title, block.columns, block.rows[:1], block.names)
+        parts += [*_table(kept), ""]
     clock = blocks.clock_line(report)
     last = [markdown(report.coverage.sentence, 600)] + ([markdown(clock, 200)] if clock else [])
-    more = max(len(report.devices), len(report.threads), len(report.idle)) - 2
+    more = max(len(report.devices), len(report.threads), len(report.idle)) - 1
     if more > 0:
         last.append(f"{show.plural(more, 'more row')} in the JSON report")
     return [*parts, "<br>".join(last)]

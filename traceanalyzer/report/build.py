@@ -15,6 +15,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.options import THRESHOLDS
 from traceanalyzer.report import model
+from traceanalyzer.report.operations import op_rows
 from traceanalyzer.report.verdict import verdict
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.names import scrub_paths, short_names
@@ -48,7 +49,7 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
         threads=_threads(analysis),
         kernels=_kernel_rows(analysis, analysis.kernels, clean),
         copies=_kernel_rows(analysis, analysis.copies, clean),
-        ops=_ops(analysis, clean),
+        ops=op_rows(analysis, clean),
         idle=[_idle(analysis, d.idle, clean) for d in analysis.devices],
         findings=[_finding(analysis, f, clean) for f in findings],
         abstentions=abstained,
@@ -248,34 +249,6 @@ def _kernel_row(analysis: Analysis, k: KernelFacts, name: str, short: str) -> mo
     )
 
 
-def _ops(analysis: Analysis, clean: Callable[[str], str]) -> list[model.OpRow]:
-    result = []
-    judged = analysis.clocks.state is not ClockState.DISAGREE
-    for replay, queue in zip(analysis.replays, analysis.replay_queues, strict=True):
-        first = clean(analysis.trace.names[replay.first_name])
-        result.append(
-            model.OpRow(
-                name=f"{replay.api}: {replay.kernels} kernels from {short_names([first])[0]}",
-                method="graph launch",
-                iterations=len(replay.opening),
-                launches_per_iteration=1.0,
-                kernels_per_iteration=float(replay.kernels),
-                self_time_p50_us=us(stats.median(replay.self_ns)),
-                busy_p50_us=us(stats.median(replay.busy_ns)),
-                span_p50_us=us(stats.median(replay.span_ns)),
-                period_p50_us=us(stats.median(replay.period_ns)),
-                dispatch_p50_us=us(stats.median(replay.dispatch_ns)),
-                readings={
-                    "event_pair": us(stats.median(replay.readings_ns)) if judged else None,
-                    "profiler_self_time": us(stats.median(replay.self_ns)),
-                },
-                queue=str(queue.state),
-                grade=str(queue.grade) if queue.grade else None,
-            )
-        )
-    return result
-
-
 def _idle(analysis: Analysis, idle: IdleFacts, clean: Callable[[str], str]) -> model.IdleRow:
     device = analysis.trace.devices[idle.device]
     total = idle.span_ns - idle.busy_ns
@@ -369,6 +342,11 @@ def _other_abstentions(analysis: Analysis) -> list[str]:
         )
     if linkage.rows and analysis.trace.meta.step_ns >= 1000:
         reasons.append("anything under 1 us: times are written in whole microseconds, so a 0 us kernel is a short one")
+    if analysis.no_operations and analysis.chosen.rows.any() and not analysis.replays:
+        reasons.append(f"calls of one operation (iterations, protocol ladder): {analysis.no_operations}")
+    reasons += [
+        f"protocol ladder of {op.iterations.name}: {op.no_ladder}" for op in analysis.operations if op.no_ladder
+    ]
     few = sum(k.time.p50_interval_ns is None for k in analysis.kernels)
     if few:
         reasons.append(

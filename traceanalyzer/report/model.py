@@ -210,19 +210,33 @@ class KernelRow:
 
 @dataclass(frozen=True)
 class OpRow:
-    """One call of the thing being measured; ``method`` says how calls were told apart."""
+    """One call of the thing being measured; ``method`` and ``how`` say how calls were told apart, ``certainty`` how surely.
+
+    ``iterations`` counts calls, ``iterations_without_work`` those that own no device row. Cache clears stand in
+    ``clear_p50_us`` and nowhere else. ``readings`` are closed forms of the timing model, ``readings_replayed`` the
+    trace's own times through its queue; ``symbols`` is what they were made from (us), ``symbol_sources`` how each was found.
+    """
 
     name: str
     method: str
+    how: str
+    certainty: str
     iterations: int
+    iterations_without_work: int
     launches_per_iteration: float
     kernels_per_iteration: float
     self_time_p50_us: float | None
+    self_time_ci95_us: tuple[float, float] | None
     busy_p50_us: float | None
     span_p50_us: float | None
+    clear_p50_us: float | None
     period_p50_us: float | None
     dispatch_p50_us: float | None
     readings: dict[str, float | None]
+    readings_replayed: dict[str, float | None]
+    symbols: dict[str, float | list[float]]
+    symbol_sources: dict[str, str]
+    no_ladder: str
     queue: str
     grade: str | None
 

@@ -13,6 +13,7 @@ _LEADING = re.compile(r"^(?:void|bool|float|int|auto)\s+")
 _NOISE = re.compile(r"\(anonymous namespace\)::|\{anonymous\}::|<unnamed>::")
 _NAMESPACES = re.compile(r"\b(?:at::native|at|c10|std|thrust::detail|cub|cutlass|cudnn|pytorch_flash)::(?=\w)")
 _WORD = re.compile(r"[A-Za-z0-9]+")
+_FILL = re.compile(r"FillFunctor|\bfill_?(?:kernel)?\b|memset|\bzero_?(?:kernel)?\b", re.I)
 _LAMBDA = re.compile(r"\{lambda\([^{}]*\)#(\d+)\}(?:::operator\(\)\([^{}()]*\)(?: const)?)?")
 
 
@@ -135,3 +136,8 @@ def _crop(text: str, width: int) -> str:
         return text
     head = (width - 1) // 2
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+
+
+def is_fill(name: str) -> bool:
+    """Return whether a kernel of this name fills a buffer with one value, as a cache clear does."""
+    return _FILL.search(name) is not None

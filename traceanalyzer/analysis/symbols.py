@@ -1,0 +1,106 @@
+"""The symbols of the timing model, estimated from one trace (timing-model.md B.7), each with how it was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.launching import Launching
+from traceanalyzer.analysis.protocols import Symbols
+from traceanalyzer.analysis.readings import Readings
+from traceanalyzer.analysis.streams import Waits
+from traceanalyzer.trace.launch_names import ApiClass
+from traceanalyzer.trace.tables import Trace
+
+TYPICAL = {"latency": 4000.0, "record": 0.0, "sync": 6000.0, "gap": 0.0, "clear": 85_000.0, "clear_dispatch": 6000.0}
+"""Used where a trace does not show a symbol, in nanoseconds; sources and threads, timing-model.md B.1."""
+
+STEADY_CALLS = 1_000_000
+"""Loops are judged in steady state: what the first and last call add is shared by this many."""
+
+UNSEEN = {
+    "record": "no event record in this trace: taken as free (typically 1-3 us)",
+    "gap": "no queued rows seen: taken as 0",
+}
+
+CLEAR_US = {
+    "L40S": 311, "A100-SXM4-40": 173, "A100-PCIE-40": 173, "RTX PRO 6000": 150, "A100": 132, "H100": 80, "H200": 56, "B200": 34,
+}  # fmt: skip
+"""A 256 MiB clear at nominal peak bandwidth: the least it takes (timing-model.md B.5). First match of the name."""
+
+
+@dataclass(frozen=True)
+class MachineSymbols:
+    """What the machine costs, in nanoseconds, and how each number was found."""
+
+    latency: float
+    record: float
+    sync: float
+    gap: float
+    clear: float
+    clear_dispatch: float
+    found: dict[str, str]
+
+
+def machine_symbols(
+    trace: Trace, host: Launching, found: Waits, readings: Readings, clear_us: float | None
+) -> MachineSymbols:
+    """Return L, e, s, g and the clear of a trace."""
+    how: dict[str, str] = {}
+
+    def symbol(name: str, value: float | None, words: str) -> float:
+        if value is None:
+            how[name] = UNSEEN.get(name, "typical value, not seen in this trace")
+            return TYPICAL[name]
+        how[name] = words
+        return max(0.0, value)
+
+    calls, rows = trace.calls, trace.activities
+    records = calls.api_class == ApiClass.EVENT_RECORD
+    record = stats.median((calls.end_ns - calls.start_ns)[records])
+    queued = (
+        found.linked
+        & ~found.first
+        & ~found.starved
+        & found.opens_call
+        & (found.launch_start_ns < found.previous_end_ns - 20_000)
+    )
+    gap = stats.median(found.gap_ns[queued]) if np.count_nonzero(queued) >= 3 else None
+    device = " ".join(d.name for d in trace.devices)
+    clear = (
+        clear_us * 1000
+        if clear_us is not None
+        else next((v * 1000.0 for k, v in CLEAR_US.items() if k in device), None)
+    )
+    named = "given with --clear-us" if clear_us is not None else "256 MiB at the nominal bandwidth of this device"
+    return MachineSymbols(
+        latency=symbol("latency", readings.latency_ns, "median from the end of starved launch calls to their kernels"),
+        record=symbol("record", record, f"median of {int(records.sum())} event record calls"),
+        sync=symbol("sync", _sync_return(trace, host), "median from the last kernel's end to the synchronise's return"),
+        gap=symbol("gap", gap, f"median gap of {int(np.count_nonzero(queued))} rows launched well ahead"),
+        clear=symbol("clear", clear, named),
+        clear_dispatch=symbol("clear_dispatch", None, ""),
+        found=how if len(rows) else {},
+    )
+
+
+def _sync_return(trace: Trace, host: Launching) -> float | None:
+    ends = np.sort(trace.activities.end_ns)
+    at = np.flatnonzero(host.syncs)
+    if not len(ends) or not len(at):
+        return None
+    returned = trace.calls.end_ns[at]
+    last = np.searchsorted(ends, returned, side="right") - 1
+    waited = (last >= 0) & (ends[np.maximum(last, 0)] >= trace.calls.start_ns[at])
+    return stats.median((returned - ends[np.maximum(last, 0)])[waited])
+
+
+def operation_symbols(machine: MachineSymbols, dispatch: list[float], kernels: list[float]) -> Symbols:
+    """Return the symbols of one operation on this machine: medians per launch, in nanoseconds."""
+    return Symbols(
+        tuple(max(0.0, d) for d in dispatch), tuple(kernels), latency=machine.latency, record=machine.record, sync=machine.sync,
+        gap=machine.gap, clear=machine.clear, clear_dispatch=machine.clear_dispatch,
+        calls=STEADY_CALLS, depth=10 * STEADY_CALLS, graph_calls=100,
+    )  # fmt: skip

@@ -1,0 +1,122 @@
+"""Operations and graph replays as rows of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from traceanalyzer.analysis import protocols, stats
+from traceanalyzer.analysis.clocks import ClockState
+from traceanalyzer.analysis.graphs import ReplayFacts
+from traceanalyzer.analysis.operations import OpFacts
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.protocols import Symbols
+from traceanalyzer.analysis.queue import QueueVerdict
+from traceanalyzer.analysis.symbols import operation_symbols
+from traceanalyzer.report.model import OpRow
+from traceanalyzer.trace.launch_names import ApiClass
+from traceanalyzer.trace.names import short_names
+
+
+def us(ns: float | None) -> float | None:
+    """Return microseconds of nanoseconds; None stays None."""
+    return None if ns is None else round(float(ns) / 1000, 6)
+
+
+def op_rows(analysis: Analysis, clean: Callable[[str], str]) -> list[OpRow]:
+    """Return operations, then graph replays; an operation that is nothing but graph launches is its replay."""
+    found = [op for op in analysis.operations if not (analysis.replays and _is_replay(analysis, op))]
+    replays = zip(analysis.replays, analysis.replay_queues, strict=True)
+    return [_operation(analysis, op, clean) for op in found] + [_replay(analysis, r, q, clean) for r, q in replays]
+
+
+def _is_replay(analysis: Analysis, op: OpFacts) -> bool:
+    calls = [c for part in op.iterations.calls for c in part.tolist()]
+    graph = analysis.trace.calls.api_class[calls] == ApiClass.GRAPH_LAUNCH if calls else np.zeros(1, dtype=bool)
+    return op.iterations.windows is None and bool(graph.all())
+
+
+def _readings(values: dict[str, float | None]) -> dict[str, float | None]:
+    return {name: us(values.get(name)) for name in protocols.PROTOCOLS}
+
+
+def _symbols(s: Symbols | None) -> dict[str, float | list[float]]:
+    if s is None:
+        return {}
+    return {
+        "dispatch_us": [round(d / 1000, 6) for d in s.dispatch], "kernels_us": [round(k / 1000, 6) for k in s.kernels],
+        "latency_us": round(s.latency / 1000, 6), "record_us": round(s.record / 1000, 6), "sync_us": round(s.sync / 1000, 6),
+        "gap_us": round(s.gap / 1000, 6), "clear_us": round(s.clear / 1000, 6), "clear_dispatch_us": round(s.clear_dispatch / 1000, 6),
+    }  # fmt: skip
+
+
+def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str]) -> OpRow:
+    found = op.iterations
+    interval = stats.median_interval(op.self_ns)
+    launches = [len(c) for c in found.calls]
+    clears = op.clear_ns[op.clear_ns > 0]
+    return OpRow(
+        name=clean(found.name),
+        method=found.method,
+        how=clean(found.how),
+        certainty=found.certainty,
+        iterations=len(found.rows),
+        iterations_without_work=len(found.rows) - len(op.worked),
+        launches_per_iteration=float(np.median(launches)) if launches else 0.0,
+        kernels_per_iteration=op.kernels_per_iteration,
+        self_time_p50_us=us(stats.median(op.self_ns)),
+        self_time_ci95_us=(us(interval[0]) or 0.0, us(interval[1]) or 0.0) if interval else None,
+        busy_p50_us=us(stats.median(op.busy_ns)),
+        span_p50_us=us(stats.median(op.span_ns)),
+        clear_p50_us=us(stats.median(clears)),
+        period_p50_us=us(stats.median(op.period_ns)),
+        dispatch_p50_us=us(stats.median(op.dispatch_ns)),
+        readings=_readings(op.readings),
+        readings_replayed=_readings(op.replays),
+        symbols=_symbols(op.symbols),
+        symbol_sources=analysis.machine.found if op.symbols else {},
+        no_ladder=op.no_ladder,
+        queue=str(op.queue.state),
+        grade=str(op.queue.grade) if op.queue.grade else None,
+    )
+
+
+def _replay(analysis: Analysis, replay: ReplayFacts, queue: QueueVerdict, clean: Callable[[str], str]) -> OpRow:
+    first = short_names([clean(analysis.trace.names[replay.first_name])])[0]
+    dispatch, span, own = stats.median(replay.dispatch_ns), stats.median(replay.span_ns), stats.median(replay.self_ns)
+    judged = analysis.clocks.state is not ClockState.DISAGREE
+    symbols = (
+        operation_symbols(analysis.machine, [dispatch], [span])
+        if judged and dispatch is not None and span is not None
+        else None
+    )
+    readings: dict[str, float | None] = dict(protocols.ladder(symbols)) if symbols else {}
+    if judged and len(replay.readings_ns):
+        readings["event_pair"] = stats.median(replay.readings_ns)
+    readings["profiler_self_time"] = own
+    interval = stats.median_interval(replay.self_ns)
+    return OpRow(
+        name=f"{replay.api}: {replay.kernels} kernels from {first}",
+        method="graph launch",
+        how=f"{len(replay.opening)} replays of one graph",
+        certainty="certain",
+        iterations=len(replay.opening),
+        iterations_without_work=0,
+        launches_per_iteration=1.0,
+        kernels_per_iteration=float(replay.kernels),
+        self_time_p50_us=us(own),
+        self_time_ci95_us=(us(interval[0]) or 0.0, us(interval[1]) or 0.0) if interval else None,
+        busy_p50_us=us(stats.median(replay.busy_ns)),
+        span_p50_us=us(span),
+        clear_p50_us=None,
+        period_p50_us=us(stats.median(replay.period_ns)),
+        dispatch_p50_us=us(dispatch),
+        readings=_readings(readings),
+        readings_replayed=_readings({}),
+        symbols=_symbols(symbols),
+        symbol_sources=analysis.machine.found if symbols else {},
+        no_ladder="" if symbols else "only one replay, so no dispatch interval",
+        queue=str(queue.state),
+        grade=str(queue.grade) if queue.grade else None,
+    )
