@@ -6,6 +6,7 @@ what it was judged by and a user can override it by name.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, fields
 
 from traceanalyzer.errors import OptionError
@@ -114,6 +115,31 @@ THRESHOLDS: dict[str, Threshold] = {
 
 
 @dataclass(frozen=True)
+class Claim:
+    """A time per call that somebody states; ``operation`` narrows it to operations whose name contains it."""
+
+    ns: float
+    operation: str = ""
+    text: str = ""
+
+
+_CLAIM = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?\d+)?)\s*(ns|us|\u00b5s|\u03bcs|ms|s)\s*(?::(.*))?\Z", re.S)
+_UNIT_NS = {"ns": 1.0, "us": 1e3, "\u00b5s": 1e3, "\u03bcs": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def parse_claim(text: str) -> Claim:
+    """Return the claim of ``9.8us`` or ``9.8us:OP``. Raises OptionError for anything else."""
+    match = _CLAIM.match(text)
+    if match is None or float(match[1]) <= 0:
+        raise OptionError(
+            "bad_claim",
+            f"--claim {text!r} is no time per call",
+            hint="give e.g. --claim 9.8us or --claim 9.8us:my_kernel",
+        )
+    return Claim(float(match[1]) * _UNIT_NS[match[2]], (match[3] or "").strip(), text.strip())
+
+
+@dataclass(frozen=True)
 class AnalysisOptions:
     """Everything :func:`traceanalyzer.analyze` can be told beside the file."""
 
@@ -121,6 +147,7 @@ class AnalysisOptions:
     limits: ReadLimits = field(default_factory=ReadLimits)
     thresholds: dict[str, float] = field(default_factory=dict)
     show_paths: bool = False
+    claims: tuple[Claim, ...] = ()
     clear_us: float | None = None
     """Device time of a cache clear for the do_bench reading; None takes it from the device's name."""
 

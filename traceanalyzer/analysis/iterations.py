@@ -226,7 +226,7 @@ def _pattern_op(trace: Trace, owned: dict[int, Int64], at: Int64, tokens: Int64,
             ]
         )
     )
-    # a cache clear opens the call it was made for, however quickly it was launched
+    # a cache clear, or the copy of the inputs, opens the call it was made for, however quickly it was launched
     fills = {t for t in np.unique(tokens).tolist() if _opens_with_fill(trace, owned, at, tokens, t)}
     clearing = [p for p in range(period) if int(np.bincount(tokens[p::period]).argmax()) in fills]
     if len(clearing) == 1 and period > 1:
@@ -259,4 +259,5 @@ def _opens_with_fill(trace: Trace, owned: dict[int, Int64], at: Int64, tokens: I
     first = owned[int(at[np.flatnonzero(tokens == token)[0]])]
     row = int(first[0])
     kind, name = trace.activities.kind[row], trace.names[trace.activities.name[row]]
-    return len(first) == 1 and (kind == RowKind.MEMSET or (kind == RowKind.KERNEL and is_fill(name)))
+    inputs = kind == RowKind.MEMCPY and "HtoD" in name
+    return len(first) == 1 and (inputs or kind == RowKind.MEMSET or (kind == RowKind.KERNEL and is_fill(name)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
-from traceanalyzer.doctor.registry import RULES
+from traceanalyzer.doctor.registry import RULES, SUPPRESSES
 from traceanalyzer.doctor.rule import Rule
 
 INTERNAL = "TA000"
@@ -40,5 +40,13 @@ def diagnose(analysis: Analysis, rules: Sequence[type[Rule]] = RULES) -> tuple[l
             abstentions.append(result)
         else:
             findings.extend(result)
+    findings = _without_suppressed(findings)
     findings.sort(key=lambda f: f.severity.rank)
     return findings, abstentions
+
+
+def _without_suppressed(findings: list[Finding]) -> list[Finding]:
+    """Drop findings whose cause another finding already names."""
+    silenced = {(code, f.subject) for f in findings for code in SUPPRESSES.get(f.rule, ())}
+    devices = {code for f in findings if f.subject.startswith("device ") for code in SUPPRESSES.get(f.rule, ())}
+    return [f for f in findings if (f.rule, f.subject) not in silenced and f.rule not in devices]

@@ -40,3 +40,46 @@ def loop(
             at = free + sync
         at += dispatch
     return tuple(events)
+
+
+def host_range(name: str, at: float, dur: float, tid: int = 1) -> Event:
+    """A record_function range of process 100."""
+    return {"ph": "X", "cat": "user_annotation", "name": name, "pid": 100, "tid": tid, "ts": at, "dur": dur, "args": {}}
+
+
+def device_range(name: str, at: float, dur: float, stream: int = 7) -> Event:
+    """The projection of a range on the device."""
+    return {
+        "ph": "X",
+        "cat": "gpu_user_annotation",
+        "name": name,
+        "pid": 0,
+        "tid": stream,
+        "ts": at,
+        "dur": dur,
+        "args": {},
+    }
+
+
+def cpu_op(name: str, at: float, dur: float, tid: int = 1) -> Event:
+    """A framework operator of process 100."""
+    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 100, "tid": tid, "ts": at, "dur": dur, "args": {}}
+
+
+def overhead(name: str, at: float, dur: float) -> Event:
+    """A record of the profiler's own work."""
+    return {"ph": "X", "cat": "overhead", "name": name, "pid": -1, "tid": 0, "ts": at, "dur": dur}
+
+
+def fill(at: float, device_at: float, dur: float, corr: int) -> tuple[Event, Event]:
+    """A fill with its call, as a cache clear makes it."""
+    row = kernel(device_at, dur, corr, "Memset (Device)")
+    return call(at, 2, "cudaMemsetAsync", corr), row | {"cat": "gpu_memset"}
+
+
+def memcpy(
+    at: float, device_at: float, dur: float, corr: int, call_dur: float = 3, kind: str = "HtoD (Pageable -> Device)"
+) -> tuple[Event, Event]:
+    """A copy with its call."""
+    row = kernel(device_at, dur, corr, f"Memcpy {kind}")
+    return call(at, call_dur, "cudaMemcpyAsync", corr), row | {"cat": "gpu_memcpy"}

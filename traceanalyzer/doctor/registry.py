@@ -1,4 +1,4 @@
-"""The rules, listed by hand in the order they are reported."""
+"""The rules, listed by hand in the order they are reported, and which finding makes which other one redundant."""
 
 from __future__ import annotations
 
@@ -7,15 +7,72 @@ from traceanalyzer.doctor.rules.ta101_no_device_activity import NoDeviceActivity
 from traceanalyzer.doctor.rules.ta102_no_host_activity import NoHostActivity
 from traceanalyzer.doctor.rules.ta103_lost_records import LostRecords
 from traceanalyzer.doctor.rules.ta104_impossible_times import ImpossibleTimes
+from traceanalyzer.doctor.rules.ta107_heavy_instrumentation import HeavyInstrumentation
 from traceanalyzer.doctor.rules.ta201_cpu_bound_queue import CpuBoundQueue
 from traceanalyzer.doctor.rules.ta202_event_reading_misleads import EventReadingMisleads
+from traceanalyzer.doctor.rules.ta204_queue_full import QueueFull
+from traceanalyzer.doctor.rules.ta205_gaps_inside_op import GapsInsideOp
+from traceanalyzer.doctor.rules.ta301_sync_in_loop import SyncInLoop
+from traceanalyzer.doctor.rules.ta302_hidden_sync import HiddenSync
+from traceanalyzer.doctor.rules.ta304_no_closing_sync import NoClosingSync
+from traceanalyzer.doctor.rules.ta305_allocator_in_loop import AllocatorInLoop
+from traceanalyzer.doctor.rules.ta402_module_load_in_window import ModuleLoad
+from traceanalyzer.doctor.rules.ta403_slow_head import SlowHead
+from traceanalyzer.doctor.rules.ta404_changepoint import Changepoint
+from traceanalyzer.doctor.rules.ta405_drift import Drifting
+from traceanalyzer.doctor.rules.ta406_too_few import TooFew
+from traceanalyzer.doctor.rules.ta504_warm_l2 import WarmCache
+from traceanalyzer.doctor.rules.ta505_flush_counted import FlushCounted
+from traceanalyzer.doctor.rules.ta507_bimodal import Bimodal
+from traceanalyzer.doctor.rules.ta601_noisy import Noisy
+from traceanalyzer.doctor.rules.ta604_overlap_double_count import OverlapDoubleCount
+from traceanalyzer.doctor.rules.ta701_other_stream import OtherStream
+from traceanalyzer.doctor.rules.ta702_kernel_set_changes import KernelSetChanges
+from traceanalyzer.doctor.rules.ta703_empty_iteration import EmptyIteration
+from traceanalyzer.doctor.rules.ta706_implausible_claim import ImplausibleClaim
+from traceanalyzer.doctor.rules.ta709_claim_is_another_number import ClaimIsAnotherNumber
 
 RULES: tuple[type[Rule], ...] = (
     NoDeviceActivity,
     NoHostActivity,
     LostRecords,
     ImpossibleTimes,
+    HeavyInstrumentation,
     CpuBoundQueue,
     EventReadingMisleads,
+    QueueFull,
+    GapsInsideOp,
+    SyncInLoop,
+    HiddenSync,
+    NoClosingSync,
+    AllocatorInLoop,
+    ModuleLoad,
+    SlowHead,
+    Changepoint,
+    Drifting,
+    TooFew,
+    WarmCache,
+    FlushCounted,
+    Bimodal,
+    Noisy,
+    OverlapDoubleCount,
+    OtherStream,
+    KernelSetChanges,
+    EmptyIteration,
+    ImplausibleClaim,
+    ClaimIsAnotherNumber,
 )
 """Every rule, integrity first. Codes are never used again for something else."""
+
+SUPPRESSES: dict[str, frozenset[str]] = {
+    "TA201": frozenset({"TA203", "TA501"}),
+    "TA404": frozenset({"TA405", "TA507", "TA605"}),
+    "TA301": frozenset({"TA501"}),
+}
+"""One finding per cause: a rule that fired on a subject silences these on the same subject."""
+
+LEADS = (
+    "TA703", "TA701", "TA706", "TA709", "TA304", "TA302", "TA305", "TA505", "TA301", "TA402", "TA401", "TA403", "TA404", "TA405", "TA507",
+    "TA201", "TA206", "TA207", "TA205", "TA202",
+)  # fmt: skip
+"""Which warning the verdict names first: the nearest to the cause."""

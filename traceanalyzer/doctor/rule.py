@@ -16,12 +16,13 @@ from traceanalyzer.trace.names import scrub_paths, short_names
 class Example:
     """A small trace (its events) and what it shows; positive examples fire the rule, negative ones do not.
 
-    ``allows`` names other rules that may fire on it as well.
+    ``allows`` names other rules that may fire on it as well; ``claims`` are given with ``--claim``.
     """
 
     title: str
     events: tuple[dict[str, Any], ...]
     allows: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
 
 
 class Rule(ABC):
@@ -68,6 +69,13 @@ def call_evidence(analysis: Analysis, row: int, note: str = "") -> Evidence:
     calls, trace = analysis.trace.calls, analysis.trace
     start = int(calls.start_ns[row])
     return Evidence(trace.apis[calls.api[row]], start, int(calls.end_ns[row]) - start, note)
+
+
+def range_evidence(analysis: Analysis, row: int, note: str = "") -> Evidence:
+    """Return an annotation as evidence."""
+    ranges, trace = analysis.trace.ranges, analysis.trace
+    start = int(ranges.start_ns[row])
+    return Evidence(trace.names[ranges.name[row]], start, int(ranges.end_ns[row]) - start, note)
 
 
 def short(name: str) -> str:

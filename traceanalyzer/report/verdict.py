@@ -5,6 +5,7 @@ from __future__ import annotations
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import QueueState
 from traceanalyzer.doctor.finding import Finding, Severity
+from traceanalyzer.doctor.registry import LEADS
 from traceanalyzer.doctor.rule import show_us
 from traceanalyzer.report.model import Verdict
 
@@ -26,16 +27,19 @@ def verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
             f"Suspect: incomplete trace, it ends at byte {analysis.trace.meta.salvage.first_offset}; the numbers cover "
             "the part that was read. Record it again.",
         )
-    if unknown and len(unknown) == len(analysis.devices) and not any(f.rule.startswith("TA2") for f in warnings):
+    decided = any(not f.rule.startswith("TA1") for f in warnings)
+    if unknown and len(unknown) == len(analysis.devices) and not decided:
         extra = f" Also: {warnings[0].headline}." if warnings else ""
         return Verdict(
             "cannot-judge",
             f"Cannot judge: queue state unknown, {unknown[0].queue.reason}.{extra} Self-times and gaps stand.",
         )
     if warnings:
-        lead = next((f for f in warnings if f.rule.startswith("TA2")), warnings[0])
+        lead = min(warnings, key=lambda f: LEADS.index(f.rule) if f.rule in LEADS else len(LEADS))
         also = [f for f in warnings if f is not lead and f.rule.startswith("TA1")]
         extra = f" Also: {also[0].headline}." if also else ""
+        if not extra and (rest := [f for f in warnings if f is not lead and f.rule != "TA202"]):
+            extra = f" Also: {rest[0].headline.split('. ')[0].rstrip('.')}."
         headline = lead.headline if lead.headline.endswith(".") else f"{lead.headline}."
         return Verdict("suspect", f"Suspect: {headline} {_first_remedy(lead)}{extra}")
     return Verdict("ok", f"OK: {_good_news(analysis)}")

@@ -1,0 +1,165 @@
+"""Is a series of self-times steady? Slow head, changepoint, drift, two modes, noise, dependence.
+
+numpy only: these run in every report, and importing scipy.stats costs over a second. Each function names its method.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from traceanalyzer.analysis import stats
+from traceanalyzer.trace.tables import Int64
+
+LEAST_SEGMENT = 5
+_DRIFT_POINTS = 200
+_Z95 = 1.959964
+
+
+@dataclass(frozen=True)
+class Head:
+    """A slow head: ``iterations`` at the start, the ``first`` value and the ``steady`` median behind them (ns)."""
+
+    iterations: int
+    first: float
+    steady: float
+
+
+@dataclass(frozen=True)
+class Change:
+    """A level that changes: at which index, the medians before and after (ns)."""
+
+    at: int
+    before: float
+    after: float
+
+    @property
+    def shift(self) -> float:
+        """Relative change of the level, e.g. 0.15 for 15 % slower."""
+        return self.after / self.before - 1
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A steady slope: relative change over the whole series and its 95 % interval (Theil-Sen, Sen's interval)."""
+
+    total: float
+    low: float
+    high: float
+
+
+def robust_cv(values: Int64) -> float | None:
+    """Return 1.4826 MAD / median, the coefficient of variation that outliers do not move; None of nothing or zero."""
+    middle, spread = stats.median(values), stats.mad(values)
+    return 1.4826 * spread / middle if middle and spread is not None else None
+
+
+def slow_head(values: Int64) -> Head | None:
+    """Return the head of a series whose first value is over 1.2 times the later median plus 3 MAD; None if none is."""
+    n = len(values)
+    if n < LEAST_SEGMENT:
+        return None
+    later = values[n // 2 :]
+    steady, spread = float(np.median(later)), float(stats.mad(later) or 0.0)
+    if values[0] <= 1.2 * steady + 3 * spread:
+        return None
+    above = values > 1.05 * steady + 3 * spread
+    head = int(np.argmin(above[: n // 2])) if not above[: n // 2].all() else n // 2
+    return Head(max(head, 1), float(values[0]), steady)
+
+
+def changepoint(values: Int64, least_shift: float = 0.05) -> Change | None:
+    """Return the change of level that explains most of the scatter; None without one that stands out.
+
+    The split with the least squared error of log times (the first step of binary segmentation); both sides hold
+    at least :data:`LEAST_SEGMENT` values, their medians differ by ``least_shift`` and by four times the scatter
+    around them, and the split takes away half of the squared error.
+    """
+    n = len(values)
+    if n < 2 * LEAST_SEGMENT or int(values.min()) <= 0:
+        return None
+    logs = np.log(values.astype(np.float64))
+    sums, squares = np.cumsum(logs), np.cumsum(logs * logs)
+    left = np.arange(1, n)
+    right_sum, right_square = sums[-1] - sums[:-1], squares[-1] - squares[:-1]
+    error = (squares[:-1] - sums[:-1] ** 2 / left) + (right_square - right_sum**2 / (n - left))
+    error[: LEAST_SEGMENT - 1] = np.inf
+    error[n - LEAST_SEGMENT :] = np.inf
+    at = int(np.argmin(error)) + 1
+    whole = float(squares[-1] - sums[-1] ** 2 / n)
+    before, after = values[:at], values[at:]
+    levels = float(np.median(before)), float(np.median(after))
+    scatter = max(stats.mad(before) or 0.0, stats.mad(after) or 0.0)
+    stands_out = abs(levels[1] - levels[0]) > 4 * scatter and float(error[at - 1]) < 0.5 * whole
+    if abs(levels[1] / levels[0] - 1) <= least_shift or not stands_out:
+        return None
+    return Change(at, *levels)
+
+
+def drift(values: Int64) -> Drift | None:
+    """Return the Theil-Sen slope over the series, with Sen's 95 % interval; None under ten values.
+
+    Long series are thinned to 200 points, evenly.
+    """
+    n = len(values)
+    if n < 10:
+        return None
+    at = np.unique(np.linspace(0, n - 1, min(n, _DRIFT_POINTS)).astype(np.int64))
+    y = values[at].astype(np.float64)
+    i, j = np.triu_indices(len(at), 1)
+    slopes = np.sort((y[j] - y[i]) / (at[j] - at[i]))
+    m = len(at)
+    half = _Z95 * math.sqrt(m * (m - 1) * (2 * m + 5) / 18)
+    low = max(0, math.floor((len(slopes) - half) / 2))
+    high = min(len(slopes) - 1, math.ceil((len(slopes) + half) / 2))
+    scale = (n - 1) / float(np.median(y)) if np.median(y) else 0.0
+    return Drift(float(np.median(slopes)) * scale, float(slopes[low]) * scale, float(slopes[high]) * scale)
+
+
+def two_modes(values: Int64, least_gap: float = 0.05) -> tuple[float, float, float] | None:
+    """Return (lower mode, upper mode, share of the upper) of a series with two separate levels; None otherwise.
+
+    Two means on log times; the modes lie ``least_gap`` apart, each holds a tenth, and an empty valley of four times
+    the scatter lies between them.
+    """
+    if len(values) < 20 or int(values.min()) <= 0:
+        return None
+    ordered = np.sort(values)
+    logs: npt.NDArray[np.float64] = np.log(ordered.astype(np.float64))
+    n = len(logs)
+    sums, squares = np.cumsum(logs), np.cumsum(logs * logs)
+    left = np.arange(1, n)
+    error = (squares[:-1] - sums[:-1] ** 2 / left) + (
+        squares[-1] - squares[:-1] - (sums[-1] - sums[:-1]) ** 2 / (n - left)
+    )
+    at = int(np.argmin(error)) + 1
+    if min(at, n - at) < 0.1 * n:
+        return None
+    low, high = ordered[:at], ordered[at:]
+    levels = float(np.median(low)), float(np.median(high))
+    scatter = max(stats.mad(low) or 0.0, stats.mad(high) or 0.0)
+    valley = float(high[0] - low[-1])
+    if (
+        levels[1] / levels[0] - 1 <= least_gap
+        or levels[1] - levels[0] < 6 * scatter
+        or valley < 0.3 * (levels[1] - levels[0])
+    ):
+        return None
+    return levels[0], levels[1], (n - at) / n
+
+
+def lag_one(values: Int64) -> float | None:
+    """Return the lag-1 autocorrelation; None under ten values or without any scatter."""
+    if len(values) < 10:
+        return None
+    centred = values - values.mean()
+    power = float((centred * centred).sum())
+    return float((centred[1:] * centred[:-1]).sum()) / power if power else None
+
+
+def effective_n(n: int, rho: float | None) -> float:
+    """Return n (1 - rho) / (1 + rho): the independent values a dependent series is worth."""
+    return n * (1 - rho) / (1 + rho) if rho is not None and rho > 0 else float(n)

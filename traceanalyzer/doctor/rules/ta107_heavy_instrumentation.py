@@ -1,0 +1,79 @@
+"""TA107 heavy-instrumentation: the profiler recorded stacks, shapes or memory, which slows the host.
+
+What it checks
+    Whether the trace holds Python frames or says that stacks, shapes or memory were recorded.
+
+Why it matters
+    Each adds microseconds to every operator on the host. Dispatch in this trace is then longer than without
+    the profiler; device times are not touched.
+
+How it is decided
+    Flags of the file and the count of python_function rows; any fires. PROVEN. Queue states that blame the
+    host are graded DERIVED because of it.
+
+Example
+    with_stack=True, record_shapes=True, profile_memory=True on a 9 us kernel dispatched every 40 us.
+
+What to do
+    Record once more with CPU and CUDA activities alone before quoting a dispatch interval.
+
+When it is wrong
+    Never about the fact; how much it adds differs between programs.
+
+References
+    pytorch/kineto#325, pytorch/kineto#681.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    call,
+    kernel,
+    launch,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+)
+
+
+class HeavyInstrumentation(Rule):
+    """The profiler recorded stacks, shapes or memory, which slows the host."""
+
+    code = "TA107"
+    name = "heavy-instrumentation"
+    family = "integrity"
+    thresholds = ()
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Python frames in the trace",
+            (launch(0, 1), kernel(6, 5, 1), call(0, 9, "module.py(3): step", category="python_function")),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example("CPU and CUDA activities alone", (launch(0, 1), kernel(6, 5, 1))),
+    )
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        if not analysis.doubts.host:
+            return []
+        flags = [f for f, v in analysis.trace.meta.flags.items() if v]
+        rows = analysis.trace.meta.python_rows
+        return [
+            self.finding(
+                Severity.NOTE,
+                Grade.PROVEN,
+                "trace",
+                "the profiler slowed the host",
+                f"{analysis.doubts.host[0].upper()}{analysis.doubts.host[1:]}: dispatch here is longer than in an unprofiled run; device times stand.",
+                {"python_rows": rows, "flags": ", ".join(flags) or "none", "threshold_rows": 0},
+                [],
+                ["record again without with_stack, record_shapes and profile_memory before quoting dispatch"],
+            )
+        ]

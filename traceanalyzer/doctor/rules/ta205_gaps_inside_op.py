@@ -1,0 +1,127 @@
+"""TA205 gaps-inside-op: the device idles inside an operation of several kernels.
+
+What it checks
+    How much of an operation, from its first kernel to its last, the device is idle.
+
+Why it matters
+    The span of an operation, which events and GPU-side annotations show, then contains host time. Its
+    kernel time is the sum of its kernels.
+
+How it is decided
+    Idle share of the median span over 10 %, for operations of two kernels or more. PROVEN. A note where the
+    device is CPU-bound anyway (TA201).
+
+Example
+    Cast 2 us, GEMM 20 us, epilogue 3 us, launched 7 us apart: 25 us of kernels in a span of 35 us.
+
+What to do
+    Report kernel time per call; fuse the kernels, or capture the operation in a graph, to close the gaps.
+
+When it is wrong
+    A gap may wait for a copy or another stream by design.
+
+References
+    triton-lang/triton#7752.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade, QueueState
+from traceanalyzer.doctor.example import (
+    kernel,
+    launch,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    activity_evidence,
+    short,
+    show_us,
+    us,
+)
+
+LEAST_IDLE = 0.1
+"""Idle share of an operation's span from which its span is no kernel time."""
+
+
+class GapsInsideOp(Rule):
+    """The device idles inside an operation of several kernels."""
+
+    code = "TA205"
+    name = "gaps-inside-op"
+    family = "queue"
+    thresholds = ()
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "three kernels 7 us apart",
+            tuple(
+                e
+                for i in range(6)
+                for j, (k, n) in enumerate(((2, "cast"), (20, "gemm"), (3, "epilogue")))
+                for e in (
+                    launch(100 * i + 7 * j, 10 * i + j + 1),
+                    kernel(100 * i + (10, 17, 42)[j], k, 10 * i + j + 1, n),
+                )
+            ),
+            allows=("TA201", "TA202", "TA406", "TA504", "TA501", "TA203"),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "two kernels back to back",
+            tuple(
+                e
+                for i in range(6)
+                for j in range(2)
+                for e in (
+                    launch(40 * i + 5 * j, 10 * i + j + 1),
+                    kernel(60 + 61 * i + 30.5 * j, 30, 10 * i + j + 1, f"k{j}"),
+                )
+            ),
+        ),
+    )
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        if not analysis.operations:
+            return self.abstain(f"no operation was found: {analysis.no_operations}")
+        found = []
+        bound = any(d.queue.state is QueueState.CPU_BOUND for d in analysis.devices)
+        for op in analysis.operations:
+            if op.kernels_per_iteration < 2 or not len(op.span_ns):
+                continue
+            span, busy = float(np.median(op.span_ns)), float(np.median(op.busy_ns))
+            idle = 1 - busy / span if span else 0.0
+            if idle <= LEAST_IDLE:
+                continue
+            found.append(
+                self.finding(
+                    Severity.NOTE if bound else Severity.WARNING,
+                    Grade.PROVEN,
+                    op.iterations.name,
+                    f"`{short(op.iterations.name)}` idles inside a call",
+                    f"A call of `{short(op.iterations.name)}` spans {show_us(span)} on the device, of which {show_us(span - busy)} ({idle:.0%}) is idle: "
+                    f"its kernels take {show_us(stats.median(op.self_ns))} together. A span or an event pair would count the gaps.",
+                    {
+                        "span_p50_us": us(span),
+                        "busy_p50_us": us(busy),
+                        "idle_share": round(idle, 6),
+                        "threshold_idle_share": LEAST_IDLE,
+                        "kernels_per_call": op.kernels_per_iteration,
+                        "self_time_p50_us": us(stats.median(op.self_ns)),
+                    },
+                    [
+                        activity_evidence(analysis, int(r))
+                        for r in op.iterations.rows[int(op.worked[len(op.worked) // 2])][:3].tolist()
+                    ],
+                    ["report kernel time per call", "fuse the kernels or capture the call in a graph"],
+                )
+            )
+        return found

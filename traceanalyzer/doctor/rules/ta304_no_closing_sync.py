@@ -1,0 +1,133 @@
+"""TA304 no-closing-sync: the timed range ends before its last kernel.
+
+What it checks
+    Whether device work launched inside a range that holds the benchmark runs on after the range has ended.
+
+Why it matters
+    Launches return at once. A clock that stops without a synchronise measures how fast work is enqueued.
+
+How it is decided
+    For a range that occurs once, holds nine tenths of the kernel launches and no synchronise: device time
+    behind its end over 1 % of its work. PROVEN. Ranges that only mark phases (several of them, or repeated)
+    are not judged.
+
+Example
+    Six launches in 60 us, kernels until 521 us: the clock says 10 us per call, the device takes 87.
+
+What to do
+    Synchronise inside the range, before the clock is read.
+
+When it is wrong
+    An annotation that nobody reads as a timer.
+
+References
+    black-forest-labs/flux#147, pytorch/pytorch#177765.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from traceanalyzer.analysis.iterations import user_ranges
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    call,
+    host_range,
+    kernel,
+    launch,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    activity_evidence,
+    range_evidence,
+    short,
+    show_us,
+    us,
+)
+
+LEAST_LAUNCHES = 3
+"""A range with fewer launches holds no loop."""
+
+
+class NoClosingSync(Rule):
+    """The timed range ends before its last kernel."""
+
+    code = "TA304"
+    name = "no-closing-sync"
+    family = "sync"
+    thresholds = ()
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "six launches in 60 us, kernels for 510",
+            (
+                host_range("timed", 0, 60),
+                *(e for i in range(6) for e in (launch(10 * i, i + 1), kernel(6 + 86 * i, 85, i + 1))),
+                call(70, 453, "cudaDeviceSynchronize", 900),
+            ),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "a synchronise inside the range",
+            (
+                host_range("timed", 0, 530),
+                *(e for i in range(6) for e in (launch(10 * i, i + 1), kernel(6 + 86 * i, 85, i + 1))),
+                call(70, 453, "cudaDeviceSynchronize", 900),
+            ),
+        ),
+    )
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        calls, rows, ranges = analysis.trace.calls, analysis.trace.activities, analysis.trace.ranges
+        launches = np.flatnonzero(analysis.host.launches & analysis.chosen.calls)
+        if not len(launches):
+            return self.abstain("there is no launch call")
+        found = []
+        for name, members in user_ranges(analysis.trace).items():
+            if len(members) != 1:
+                continue
+            row = int(members[0])
+            low, high = int(ranges.start_ns[row]), int(ranges.end_ns[row])
+            inside = launches[(calls.start_ns[launches] >= low) & (calls.start_ns[launches] <= high)]
+            if len(inside) < LEAST_LAUNCHES or len(inside) < 0.9 * len(launches):
+                continue
+            syncs = analysis.host.syncs & (calls.start_ns >= low) & (calls.end_ns <= high)
+            mine = np.isin(rows.call, inside)
+            if syncs.any() or not mine.any():
+                continue
+            last, work = int(rows.end_ns[mine].max()), int(rows.dur_ns[mine].sum())
+            tail = last - high
+            if tail <= 0.01 * work:
+                continue
+            found.append(
+                self.finding(
+                    Severity.WARNING,
+                    Grade.PROVEN,
+                    name,
+                    f"the range `{short(name)}` ends before its work",
+                    f"`{short(name)}` lasts {show_us(high - low)} on the host, but the work launched in it runs until {show_us(tail)} after it ended, "
+                    f"with no synchronise inside: its length is enqueue time. From its start to the last kernel's end it is {show_us(last - low)} "
+                    f"({(last - low) / max(1, high - low):.1f}x).",
+                    {
+                        "range_us": us(high - low),
+                        "tail_us": us(tail),
+                        "elapsed_us": us(last - low),
+                        "launches": len(inside),
+                        "threshold_tail_share": 0.01,
+                    },
+                    [
+                        range_evidence(analysis, row),
+                        activity_evidence(
+                            analysis, int(np.flatnonzero(mine)[np.argmax(rows.end_ns[mine])]), "ends last"
+                        ),
+                    ],
+                    ["call torch.cuda.synchronize() before the clock is read"],
+                )
+            )
+        return found

@@ -1,0 +1,121 @@
+"""TA402 module-load-in-window: code was loaded while the benchmark ran.
+
+What it checks
+    Calls and profiler records of module or lazy function loading beside the launches.
+
+Why it matters
+    The first call of a kernel loads its code, which takes up to milliseconds. A mean over few calls is then
+    the loader.
+
+How it is decided
+    Loading time between the first host call and the last device row over 10 % of that window: a warning;
+    less, behind the first iteration: a note. PROVEN.
+
+Example
+    cuModuleLoadData 1.5 ms before six kernels of 18 us: 278 us per call by a wall clock.
+
+What to do
+    Run every code path once before recording.
+
+When it is wrong
+    Loading before a warm-up that is discarded does no harm.
+
+References
+    NVIDIA/nvbench#340, meta-pytorch/tritonbench#1056.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from traceanalyzer.analysis import intervals
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    call,
+    kernel,
+    launch,
+    loop,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    call_evidence,
+    show_us,
+    us,
+)
+from traceanalyzer.trace.launch_names import ApiClass
+
+LEAST_SHARE = 0.1
+"""Share of the window spent on loading from which a mean over it is the loader's."""
+
+
+class ModuleLoad(Rule):
+    """Code was loaded while the benchmark ran."""
+
+    code = "TA402"
+    name = "module-load-in-window"
+    family = "warm-up"
+    thresholds = ()
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "a module load before six launches",
+            (
+                call(0, 1500, "cuModuleLoadData", 900, "cuda_driver"),
+                *(e for i in range(6) for e in (launch(1510 + 20 * i, i + 1), kernel(1516 + 20 * i, 18, i + 1))),
+            ),
+            allows=("TA202",),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example("a load long before, short", (call(0, 5, "cuModuleLoadData", 900, "cuda_driver"), *loop(40, 30, 28))),
+    )
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        calls, rows, over = analysis.trace.calls, analysis.trace.activities, analysis.trace.overheads
+        if not analysis.chosen.rows.any():
+            return self.abstain("there is no device row")
+        loads = np.flatnonzero(calls.api_class == ApiClass.MODULE_LOAD)
+        lazy = np.array(
+            [
+                ("lazy" in n.lower() or "module" in n.lower())
+                for n in (analysis.trace.names[i] for i in over.name.tolist())
+            ],
+            dtype=bool,
+        )
+        starts = np.concatenate([calls.start_ns[loads], over.start_ns[lazy]])
+        ends = np.concatenate([calls.end_ns[loads], over.end_ns[lazy]])
+        if not len(starts):
+            return []
+        spent = intervals.length(*intervals.union(starts, ends))
+        first = min(int(rows.start_ns[analysis.chosen.rows].min()), int(starts.min()))
+        window = int(rows.end_ns[analysis.chosen.rows].max()) - first
+        share = spent / window if window else 0.0
+        launched = calls.start_ns[analysis.host.launches]
+        second = int(np.sort(launched)[1]) if len(launched) > 1 else int(ends.max())
+        late = int(np.count_nonzero(starts > second))
+        if share <= LEAST_SHARE and not late:
+            return []
+        return [
+            self.finding(
+                Severity.WARNING if share > LEAST_SHARE else Severity.NOTE,
+                Grade.PROVEN,
+                "trace",
+                "no warm-up: code was loaded while it ran",
+                f"Loading code took {show_us(spent)}, {share:.0%} of the {show_us(window)} from the first call to the last device row; "
+                f"{late} loads came behind the second launch. A mean over the window measures the loader.",
+                {
+                    "load_us": us(spent),
+                    "share": round(share, 6),
+                    "threshold_share": LEAST_SHARE,
+                    "loads": len(starts),
+                    "loads_behind_second_launch": late,
+                },
+                [call_evidence(analysis, int(r)) for r in loads[:3].tolist()],
+                ["run every code path once before the measurement", "quote the median of later calls"],
+            )
+        ]

@@ -1,0 +1,120 @@
+"""TA403 slow-head: the first calls are slower than the later ones.
+
+What it checks
+    Whether an operation starts slow and settles: first self-times against the median of the second half.
+
+Why it matters
+    Warm-up belongs outside the measurement. What warms up (clocks, caches, code) cannot be told from
+    durations alone.
+
+How it is decided
+    The first call takes over 1.2 times the later median plus 3 MAD. A warning when the head is 15 % of the
+    calls or more, else a note: the median does not move. PROVEN.
+
+Example
+    30, 28, 26, 24, 22, 21 us, then 20 us: the mean is 22.6 us, the steady value 20.
+
+What to do
+    Drop the head, or warm up longer; quote the steady value.
+
+When it is wrong
+    A real cold-start benchmark.
+
+References
+    triton-lang/triton#2306, pytorch/helion#3572.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from traceanalyzer.analysis import steadiness
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    kernel,
+    launch,
+    loop,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    activity_evidence,
+    short,
+    show_us,
+    us,
+)
+
+GRAVE_SHARE = 0.15
+"""Share of slow calls from which they pull on the median too."""
+
+
+class SlowHead(Rule):
+    """The first calls are slower than the later ones."""
+
+    code = "TA403"
+    name = "slow-head"
+    family = "warm-up"
+    thresholds = ()
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "a ramp over half of the calls",
+            tuple(
+                e
+                for i, k in enumerate((30, 28, 26, 24, 22, 21, 20, 20, 20, 20, 20, 20))
+                for e in (
+                    launch(10 * i, i + 1),
+                    kernel(200 + i + sum((30, 28, 26, 24, 22, 21, 20, 20, 20, 20, 20, 20)[:i]), k, i + 1),
+                )
+            ),
+            allows=("TA404", "TA406", "TA504", "TA405", "TA601", "TA602"),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (Example("steady from the first call", loop(12, 10, 30)),)
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        if not analysis.operations:
+            return self.abstain(f"no operation was found: {analysis.no_operations}")
+        found = []
+        for op in analysis.operations:
+            head = steadiness.slow_head(op.self_ns)
+            if head is None:
+                continue
+            share = head.iterations / len(op.self_ns)
+            name = short(op.iterations.name)
+            falling = op.self_ns[: head.iterations + 1]
+            steadily = head.iterations > 2 and bool((np.diff(falling) <= 0).all())
+            how = (
+                "falling steadily, as rising clocks do"
+                if steadily
+                else "as a cold cache, loading or rising clocks make it; durations alone cannot say which"
+            )
+            found.append(
+                self.finding(
+                    Severity.WARNING if share >= GRAVE_SHARE else Severity.NOTE,
+                    Grade.PROVEN,
+                    op.iterations.name,
+                    f"insufficient warm-up of `{name}`",
+                    f"The first {head.iterations} of {len(op.self_ns)} calls of `{name}` are slow ({show_us(head.first)} first, {how}); "
+                    f"the steady value is {show_us(head.steady)}, the mean of all {show_us(float(op.self_ns.mean()))}.",
+                    {
+                        "head_calls": head.iterations,
+                        "calls": len(op.self_ns),
+                        "first_us": us(head.first),
+                        "steady_p50_us": us(head.steady),
+                        "mean_us": us(float(op.self_ns.mean())),
+                        "first_over_steady": round(head.first / head.steady, 3) if head.steady else None,
+                        "threshold_ratio": 1.2,
+                    },
+                    [activity_evidence(analysis, int(op.iterations.rows[int(i)][0])) for i in op.worked[:3].tolist()],
+                    [
+                        f"drop the first {head.iterations} calls and quote {show_us(head.steady)}",
+                        "warm up until the time settles before recording",
+                    ],
+                )
+            )
+        return found

@@ -1,0 +1,118 @@
+"""TA405 drift: the time of an operation drifts.
+
+What it checks
+    Whether self-times rise or fall through the run without settling.
+
+Why it matters
+    Heating and falling clocks make the result depend on the number of calls.
+
+How it is decided
+    Theil-Sen slope with Sen's 95 % interval on one side of zero and a total change over 3 %, twenty calls
+    or more, and no change of level (TA404) or slow head (TA403) that explains it. DERIVED.
+
+Example
+    Heavy kernels back to back: 100 us at first, 115 at the end.
+
+What to do
+    Warm up until the time settles; report the first and the last level.
+
+When it is wrong
+    A slow change of the data.
+
+References
+    flashinfer-ai/flashinfer#2899.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from traceanalyzer.analysis import steadiness
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    kernel,
+    launch,
+    loop,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    activity_evidence,
+    short,
+    show_us,
+    us,
+)
+
+LEAST_CHANGE = 0.03
+"""Total change from which a drift is worth a word."""
+LEAST_CALLS = 20
+"""Fewer calls show no trend."""
+
+
+class Drifting(Rule):
+    """The time of an operation drifts."""
+
+    code = "TA405"
+    name = "drift"
+    family = "warm-up"
+    thresholds = ()
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "half a percent more with each call",
+            tuple(
+                e
+                for i in range(30)
+                for e in (launch(10 * i, i + 1), kernel(400 + 101 * i + i * i / 4, 100 + i / 2, i + 1))
+            ),
+            allows=("TA404", "TA406", "TA504"),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (Example("one level", loop(30, 10, 100)),)
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        if not analysis.operations:
+            return self.abstain(f"no operation was found: {analysis.no_operations}")
+        found = []
+        for op in analysis.operations:
+            values = op.self_ns
+            if (
+                len(values) < LEAST_CALLS
+                or steadiness.slow_head(values) is not None
+                or steadiness.changepoint(values) is not None
+            ):
+                continue
+            trend = steadiness.drift(values)
+            if trend is None or abs(trend.total) <= LEAST_CHANGE or trend.low * trend.high <= 0:
+                continue
+            name = short(op.iterations.name)
+            ends = [float(np.median(values[:5])), float(np.median(values[-5:]))]
+            found.append(
+                self.finding(
+                    Severity.WARNING,
+                    Grade.DERIVED,
+                    op.iterations.name,
+                    f"`{name}` drifts by {trend.total:+.0%}",
+                    f"Self-times of `{name}` move by {trend.total:+.1%} through {len(values)} calls (95 % interval {trend.low:+.1%} to {trend.high:+.1%}), from "
+                    f"{show_us(ends[0])} to {show_us(ends[1])}: the result depends on the number of calls.",
+                    {
+                        "total_change": round(trend.total, 6),
+                        "low": round(trend.low, 6),
+                        "high": round(trend.high, 6),
+                        "threshold_change": LEAST_CHANGE,
+                        "first5_p50_us": us(ends[0]),
+                        "last5_p50_us": us(ends[1]),
+                        "calls": len(values),
+                    },
+                    [
+                        activity_evidence(analysis, int(op.iterations.rows[int(i)][0]))
+                        for i in (op.worked[0], op.worked[-1])
+                    ],
+                    ["warm up until the time settles", "report the first and the last level, not one number"],
+                )
+            )
+        return found

@@ -1,0 +1,88 @@
+"""TA406 too-few: an operation ran too few times for an interval.
+
+What it checks
+    The number of calls of each operation.
+
+Why it matters
+    Under six values no 95 % interval of the median exists; under thirty it is wide.
+
+How it is decided
+    Fewer than 6 calls: no interval; fewer than 30: the half-width is given. A note either way. PROVEN.
+
+Example
+    Four calls of a kernel: their median may be anything between the least and the greatest.
+
+What to do
+    Record more calls.
+
+When it is wrong
+    Expensive kernels; then give all values.
+
+References
+    doctor-rules.md, statistical practice.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    loop,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    short,
+)
+
+ENOUGH = 30
+"""Calls from which the interval of a median is usually narrow."""
+
+
+class TooFew(Rule):
+    """An operation ran too few times for an interval."""
+
+    code = "TA406"
+    name = "too-few"
+    family = "warm-up"
+    thresholds = ()
+    positive: ClassVar[tuple[Example, ...]] = (Example("four calls", loop(4, 10, 30)),)
+    negative: ClassVar[tuple[Example, ...]] = (Example("forty calls", loop(40, 10, 30)),)
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        if not analysis.operations:
+            return self.abstain(f"no operation was found: {analysis.no_operations}")
+        found = []
+        for op in analysis.operations:
+            n = len(op.self_ns)
+            if n >= ENOUGH or not n or op.kernels_per_iteration == 0:
+                continue
+            interval = stats.median_interval(op.self_ns)
+            middle = stats.median(op.self_ns) or 0.0
+            wide = max(interval[1] - middle, middle - interval[0]) / middle if interval and middle else None
+            if interval is not None and wide is not None and wide < 0.01:
+                continue
+            name = short(op.iterations.name)
+            what = (
+                f"the 95 % interval of its median reaches {wide:.1%} away"
+                if wide is not None
+                else "its median has no 95 % interval (that takes 6)"
+            )
+            found.append(
+                self.finding(
+                    Severity.NOTE,
+                    Grade.PROVEN,
+                    op.iterations.name,
+                    f"only {n} calls of `{name}`",
+                    f"`{name}` ran {n} times: {what}.",
+                    {"calls": n, "half_width": round(wide, 6) if wide is not None else None, "threshold_calls": ENOUGH},
+                    [],
+                    ["record thirty calls or more"],
+                )
+            )
+        return found

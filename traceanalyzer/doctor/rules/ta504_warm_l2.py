@@ -1,0 +1,110 @@
+"""TA504 warm-l2: calls may have found their inputs in the cache.
+
+What it checks
+    Whether a cache clear, or other work, lies between the calls of an operation that runs one kernel over
+    and over.
+
+Why it matters
+    The same buffers in every call stay in the L2 cache. The time is then that of warm data, which a real
+    run may not see.
+
+How it is decided
+    One kernel per call, no fill, copy or other kernel between calls. A HINT: durations cannot prove it, and
+    buffers may rotate.
+
+Example
+    Eight launches over one set of buffers: 4.2 us first, 3.0 us after.
+
+What to do
+    Say that the number is warm-cache, clear the cache between calls, or rotate buffers larger than the
+    cache.
+
+When it is wrong
+    Kernels bound by arithmetic; programs that find their data warm as well.
+
+References
+    triton-lang/triton#10149, karpathy/llm.c#851.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    fill,
+    kernel,
+    launch,
+    loop,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    short,
+    show_us,
+    us,
+)
+
+
+class WarmCache(Rule):
+    """Calls may have found their inputs in the cache."""
+
+    code = "TA504"
+    name = "warm-l2"
+    family = "cache"
+    thresholds = ()
+    positive: ClassVar[tuple[Example, ...]] = (Example("one kernel over and over", loop(40, 10, 30)),)
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "a clear before each call",
+            tuple(
+                e
+                for i in range(8)
+                for e in (
+                    *fill(100 * i, 100 * i + 6, 60, 10 * i + 1),
+                    launch(100 * i + 10, 10 * i + 2),
+                    kernel(100 * i + 67, 9, 10 * i + 2),
+                )
+            ),
+        ),
+    )
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        if not analysis.operations:
+            return self.abstain(f"no operation was found: {analysis.no_operations}")
+        found = []
+        for op in analysis.operations:
+            if (
+                op.iterations.windows is not None
+                or op.kernels_per_iteration != 1
+                or len(op.self_ns) < 3
+                or op.clear.any()
+            ):
+                continue
+            if op.iterations.left_out > 0.2 * len(op.self_ns) or any(len(p) != 1 for p in op.iterations.rows):
+                continue
+            name = short(op.iterations.name)
+            first, middle = float(op.self_ns[0]), stats.median(op.self_ns) or 0.0
+            found.append(
+                self.finding(
+                    Severity.NOTE,
+                    Grade.HINT,
+                    op.iterations.name,
+                    f"`{name}` may run on a warm cache",
+                    f"Nothing runs between the {len(op.self_ns)} calls of `{name}`: if they use the same buffers, {show_us(middle)} is a warm-cache figure "
+                    f"(the first call took {show_us(first)}). Durations alone cannot prove it.",
+                    {
+                        "calls": len(op.self_ns),
+                        "first_us": us(first),
+                        "self_time_p50_us": us(middle),
+                        "threshold_clears": 0,
+                    },
+                    [],
+                    ["say that the number is warm-cache, or clear the L2 cache between calls (do_bench does)"],
+                )
+            )
+        return found

@@ -1,0 +1,99 @@
+"""TA507 bimodal: the time of an operation has two modes.
+
+What it checks
+    Whether self-times fall into two separate groups, mixed in time.
+
+Why it matters
+    The median then jumps from one group to the other between runs.
+
+How it is decided
+    Two means on log times over 5 % apart, each holding a tenth, with an empty valley between; not when a
+    change of level (TA404) explains it. DERIVED.
+
+Example
+    A kernel that takes 20 us on even calls and 26 on odd ones.
+
+What to do
+    Print both modes; look at what differs: grid, stream, what ran before.
+
+When it is wrong
+    Few samples, coarse clocks.
+
+References
+    Hartigan 1985; pyperf check.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from traceanalyzer.analysis import steadiness
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    kernel,
+    launch,
+    loop,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    short,
+    show_us,
+    us,
+)
+
+
+class Bimodal(Rule):
+    """The time of an operation has two modes."""
+
+    code = "TA507"
+    name = "bimodal"
+    family = "cache"
+    thresholds = ()
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "20 and 26 us in turn",
+            tuple(
+                e
+                for i in range(40)
+                for e in (launch(5 * i, i + 1), kernel(300 + 24 * i + (i % 2) * 0.5, 20 if i % 2 else 23, i + 1))
+            ),
+            allows=("TA504", "TA601"),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (Example("one mode", loop(40, 10, 30)),)
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        if not analysis.operations:
+            return self.abstain(f"no operation was found: {analysis.no_operations}")
+        found = []
+        for op in analysis.operations:
+            if steadiness.changepoint(op.self_ns) is not None:
+                continue
+            modes = steadiness.two_modes(op.self_ns)
+            if modes is None:
+                continue
+            low, high, share = modes
+            name = short(op.iterations.name)
+            found.append(
+                self.finding(
+                    Severity.WARNING,
+                    Grade.DERIVED,
+                    op.iterations.name,
+                    f"`{name}` has two modes",
+                    f"{1 - share:.0%} of the calls of `{name}` take about {show_us(low)}, {share:.0%} about {show_us(high)} ({high / low - 1:+.0%}): the median may be either.",
+                    {
+                        "low_p50_us": us(low),
+                        "high_p50_us": us(high),
+                        "share_high": round(share, 6),
+                        "gap": round(high / low - 1, 6),
+                        "threshold_gap": 0.05,
+                    },
+                    [],
+                    ["print both modes and what differs between them: configuration, stream, what ran before"],
+                )
+            )
+        return found

@@ -1,0 +1,95 @@
+"""TA601 noisy: the time of an operation scatters.
+
+What it checks
+    The robust coefficient of variation of an operation's self-times: 1.4826 MAD / median.
+
+Why it matters
+    Scatter widens the interval of the median and hides small differences.
+
+How it is decided
+    Over 10 %: a note with the half-width and the number of calls that 1 % takes. DERIVED.
+
+Example
+    Self-times between 8 and 12 us.
+
+What to do
+    Record more calls, fix the clocks, keep the inputs fixed.
+
+When it is wrong
+    A real heavy tail of the workload.
+
+References
+    doctor-rules.md, planning n.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from traceanalyzer.analysis import steadiness
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    kernel,
+    launch,
+    loop,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    short,
+)
+
+LEAST_CV = 0.10
+"""Robust scatter from which a median needs many calls."""
+
+
+class Noisy(Rule):
+    """The time of an operation scatters."""
+
+    code = "TA601"
+    name = "noisy"
+    family = "statistics"
+    thresholds = ()
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "8 to 12 us",
+            tuple(e for i in range(30) for e in (launch(2 * i, i + 1), kernel(100 + 13 * i, 8 + (7 * i) % 5, i + 1))),
+            allows=("TA504", "TA406", "TA202", "TA507"),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (Example("no scatter", loop(40, 10, 30)),)
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        if not analysis.operations:
+            return self.abstain(f"no operation was found: {analysis.no_operations}")
+        found = []
+        for op in analysis.operations:
+            cv = steadiness.robust_cv(op.self_ns)
+            if cv is None or cv <= LEAST_CV or len(op.self_ns) < 10:
+                continue
+            needed = round((1.2533 * 1.96 * cv / 0.01) ** 2)
+            rho = steadiness.lag_one(op.self_ns)
+            name = short(op.iterations.name)
+            found.append(
+                self.finding(
+                    Severity.NOTE,
+                    Grade.DERIVED,
+                    op.iterations.name,
+                    f"`{name}` scatters by {cv:.0%}",
+                    f"Self-times of `{name}` scatter by {cv:.1%} around their median; a median good to 1 % takes about {needed} calls, this trace holds {len(op.self_ns)} "
+                    f"(worth {steadiness.effective_n(len(op.self_ns), rho):.0f} independent ones).",
+                    {
+                        "robust_cv": round(cv, 6),
+                        "threshold_cv": LEAST_CV,
+                        "calls": len(op.self_ns),
+                        "calls_for_1_percent": needed,
+                        "lag_one_correlation": round(rho, 6) if rho is not None else None,
+                    },
+                    [],
+                    [f"record about {needed} calls", "fix the clocks and the inputs"],
+                )
+            )
+        return found

@@ -1,0 +1,87 @@
+"""TA604 overlap-double-count: kernels overlap, so their sum is not elapsed time.
+
+What it checks
+    The sum of self-times of a device against the union of its rows.
+
+Why it matters
+    Where rows overlap, on several streams or by dependent launch, the sum counts the same moment twice.
+
+How it is decided
+    Sum over the union by more than 2 %. PROVEN.
+
+Example
+    Six kernels of 10 us that start every 9 us: the sum is 60 us, the device was busy 55.
+
+What to do
+    Quote busy time (the union) for elapsed time, or the start-to-start interval for the cost per call.
+
+When it is wrong
+    Intended concurrency: the fact stands, it is no fault.
+
+References
+    NVIDIA/cccl#9134.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    kernel,
+    launch,
+    loop,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    show_us,
+    us,
+)
+
+LEAST_SHARE = 0.02
+"""Excess of the sum over the union from which both must be shown."""
+
+
+class OverlapDoubleCount(Rule):
+    """Kernels overlap, so their sum is not elapsed time."""
+
+    code = "TA604"
+    name = "overlap-double-count"
+    family = "statistics"
+    thresholds = ()
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example("kernels on two streams", (launch(0, 1), kernel(10, 20, 1), launch(1, 2), kernel(15, 20, 2, stream=8))),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (Example("kernels one after the other", loop(40, 10, 30)),)
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        found = []
+        for device in analysis.devices:
+            idle = device.idle
+            over = idle.self_time_ns / idle.busy_ns - 1 if idle.busy_ns else 0.0
+            if over <= LEAST_SHARE:
+                continue
+            label = analysis.trace.devices[device.device].label
+            found.append(
+                self.finding(
+                    Severity.NOTE,
+                    Grade.PROVEN,
+                    f"device {label}",
+                    "kernels overlap",
+                    f"Self-times on device {label} sum to {show_us(idle.self_time_ns)}, the device was busy {show_us(idle.busy_ns)} ({over:.1%} less): rows overlap, "
+                    "so a sum of self-times is not elapsed time.",
+                    {
+                        "self_time_us": us(idle.self_time_ns),
+                        "busy_us": us(idle.busy_ns),
+                        "excess": round(over, 6),
+                        "threshold_excess": LEAST_SHARE,
+                    },
+                    [],
+                    ["quote busy time, or the start-to-start interval per call"],
+                )
+            )
+        return found

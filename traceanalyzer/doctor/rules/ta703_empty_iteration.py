@@ -1,0 +1,178 @@
+"""TA703 empty-iteration: a timed iteration launches nothing.
+
+What it checks
+    Whether ranges that mark calls hold a launch, and whether what they launch is a kernel.
+
+Why it matters
+    A call that returns a stored or lazy result costs nothing where it is timed. So does one that only fills
+    its output.
+
+How it is decided
+    A repeated range of which some instances launch and some do not; a range that occurs once, holds
+    operators and launches nothing while the trace launches elsewhere; a repeated range that only fills
+    memory while another runs kernels. Launch calls decide, so a lost device record does not count. PROVEN.
+
+Example
+    Fifteen timed calls, one kernel of 150 us in the first: the mean of 10 us is nobody's cost.
+
+What to do
+    Check outputs inside the timed region; let nothing be computed lazily or cached.
+
+When it is wrong
+    An annotation that does not mean a call.
+
+References
+    gpu-mode/reference-kernels#104, #161; ScalingIntelligence/KernelBench#82.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from traceanalyzer.analysis.iterations import user_ranges
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    host_range,
+    kernel,
+    launch,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    activity_evidence,
+    range_evidence,
+    short,
+    show_us,
+    us,
+)
+from traceanalyzer.trace.categories import RowKind
+
+
+class EmptyIteration(Rule):
+    """A timed iteration launches nothing."""
+
+    code = "TA703"
+    name = "empty-iteration"
+    family = "cheating"
+    thresholds = ()
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "one of six timed calls does the work of all",
+            (*(host_range("timed_call", 10 * i, 8) for i in range(6)), launch(2, 1), kernel(12, 150, 1)),
+            allows=("TA406",),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "each call launches",
+            tuple(
+                e
+                for i in range(6)
+                for e in (
+                    host_range("timed_call", 100 * i, 50),
+                    launch(100 * i + 2, i + 1),
+                    kernel(100 * i + 8, 90, i + 1),
+                )
+            ),
+        ),
+    )
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        if not analysis.chosen.rows.any():
+            return self.abstain("there is no device row")
+        found = []
+        rows, ranges, ops = analysis.trace.activities, analysis.trace.ranges, analysis.trace.host_ops
+        with_kernels = [o for o in analysis.operations if o.kernels_per_iteration > 0]
+        for op in analysis.operations:
+            if op.iterations.windows is None:
+                continue
+            name = short(op.iterations.name)
+            counts = [len(c) for c in op.iterations.calls]
+            empty = [i for i, c in enumerate(counts) if c == 0]
+            if empty and len(empty) < len(counts):
+                work = [int(rows.dur_ns[p].sum()) for p in op.iterations.rows if len(p)]
+                cost = show_us(float(np.median(work))) if work else "n/a"
+                found.append(
+                    self.finding(
+                        Severity.WARNING,
+                        Grade.PROVEN,
+                        op.iterations.name,
+                        f"empty timed iterations of `{name}`",
+                        f"{len(empty)} of {len(counts)} iterations of `{name}` launch nothing; those that do cost {cost}. A mean over all of them is nobody's cost.",
+                        {
+                            "iterations": len(counts),
+                            "empty": len(empty),
+                            "threshold_empty": 0,
+                            "cost_of_a_working_one_us": us(float(np.median(work))) if work else None,
+                        },
+                        [],
+                        [
+                            "check that each call computes its result: no cache, no lazy value",
+                            "divide by the iterations that worked",
+                        ],
+                    )
+                )
+            elif not empty and op.kernels_per_iteration == 0 and with_kernels and len(op.worked):
+                kinds = {int(k) for p in op.iterations.rows for k in rows.kind[p].tolist()}
+                if kinds != {int(RowKind.MEMSET)}:
+                    continue
+                fills = sum(len(p) for p in op.iterations.rows)
+                total = sum(int(rows.dur_ns[p].sum()) for p in op.iterations.rows)
+                found.append(
+                    self.finding(
+                        Severity.WARNING,
+                        Grade.PROVEN,
+                        op.iterations.name,
+                        f"no kernels in `{name}`",
+                        f"`{name}` runs no kernel, only {fills} fills ({show_us(total)} together), while `{short(with_kernels[0].iterations.name)}` runs kernels: a time or a "
+                        "speed-up of it is not that of a kernel.",
+                        {
+                            "iterations": len(counts),
+                            "fills": fills,
+                            "fills_us": us(total),
+                            "kernels": 0,
+                            "threshold_kernels": 0,
+                        },
+                        [
+                            activity_evidence(analysis, int(op.iterations.rows[int(i)][0]))
+                            for i in op.worked[:3].tolist()
+                        ],
+                        ["check the outputs against a reference with other inputs"],
+                    )
+                )
+        launches = np.flatnonzero(analysis.host.launches & analysis.chosen.calls)
+        for name, members in user_ranges(analysis.trace).items():
+            if len(members) != 1 or not len(launches):
+                continue
+            row = int(members[0])
+            low, high = int(ranges.start_ns[row]), int(ranges.end_ns[row])
+            starts = analysis.trace.calls.start_ns[launches]
+            inside = (starts >= low) & (starts <= high)
+            operators = int(
+                np.count_nonzero((ops.start_ns >= low) & (ops.start_ns <= high) & (ops.thread == ranges.thread[row]))
+            )
+            if inside.any() or not operators:
+                continue
+            found.append(
+                self.finding(
+                    Severity.WARNING,
+                    Grade.PROVEN,
+                    name,
+                    f"the timed region `{short(name)}` is empty",
+                    f"`{short(name)}` runs {operators} operators and launches nothing, while {len(launches)} launches lie elsewhere: the work was put off, so its time is not in the region.",
+                    {
+                        "operators": operators,
+                        "launches_inside": 0,
+                        "launches_elsewhere": len(launches),
+                        "threshold_launches": 0,
+                    },
+                    [range_evidence(analysis, row)],
+                    ["make the region compute its result: read the output inside it"],
+                )
+            )
+        return found
