@@ -6,6 +6,7 @@ from pathlib import Path
 
 from traceanalyzer.analysis.pipeline import analyse
 from traceanalyzer.doctor.engine import diagnose
+from traceanalyzer.doctor.registry import chosen_rules
 from traceanalyzer.options import AnalysisOptions, Selection
 from traceanalyzer.report.build import build_report
 from traceanalyzer.report.public import Report
@@ -42,5 +43,5 @@ def analyze(
 def report_of(trace: Trace, options: AnalysisOptions | None = None) -> Report:
     """Return the report of a trace that has been read."""
     analysis = analyse(trace, options)
-    findings, abstentions = diagnose(analysis)
+    findings, abstentions = diagnose(analysis, chosen_rules(analysis.options.select, analysis.options.ignore))
     return Report(build_report(analysis, findings, abstentions))

@@ -23,8 +23,20 @@ Exit codes:
 class _Group(click.Group):
     """Loads a command's module only when it is called, so that --help stays fast."""
 
-    commands_by_name: ClassVar[dict[str, tuple[str, str]]] = {
-        "report": ("traceanalyzer.commands.report", "Report what a trace says, and whether it can be trusted.")
+    commands_by_name: ClassVar[dict[str, tuple[str, str, str]]] = {
+        "report": (
+            "traceanalyzer.commands.report",
+            "command",
+            "Report what a trace says, and whether it can be trusted.",
+        ),
+        "check": ("traceanalyzer.commands.check", "command", "Findings alone, for continuous integration."),
+        "predict": (
+            "traceanalyzer.commands.predict",
+            "command",
+            "What each timing protocol would read, from numbers alone.",
+        ),
+        "rules": ("traceanalyzer.commands.rules", "rules", "List every rule."),
+        "rule": ("traceanalyzer.commands.rules", "rule", "Explain one rule."),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -36,13 +48,13 @@ class _Group(click.Group):
             return None
         from importlib import import_module
 
-        command = import_module(found[0]).command
+        command = getattr(import_module(found[0]), found[1])
         assert isinstance(command, click.Command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self.commands_by_name.items()])
+            formatter.write_dl([(name, text) for name, (_, _, text) in self.commands_by_name.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

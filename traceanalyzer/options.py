@@ -148,6 +148,10 @@ class AnalysisOptions:
     thresholds: dict[str, float] = field(default_factory=dict)
     show_paths: bool = False
     claims: tuple[Claim, ...] = ()
+    select: tuple[str, ...] = ()
+    """Rules to run, by code, code prefix or name; empty means all."""
+    ignore: tuple[str, ...] = ()
+    """Rules not to run."""
     clear_us: float | None = None
     """Device time of a cache clear for the do_bench reading; None takes it from the device's name."""
 

@@ -9,13 +9,15 @@ import click
 from traceanalyzer.commands.output import utf8_stdout, write_output
 from traceanalyzer.commands.progress import reading_progress
 from traceanalyzer.errors import ExitCode, OptionError
-from traceanalyzer.options import AnalysisOptions, ReadLimits, Selection
+from traceanalyzer.options import AnalysisOptions, ReadLimits, Selection, parse_claim
 
 _DEFAULTS = ReadLimits()
-_LEVELS = ("note", "warning", "error")
+LEVELS = ("note", "warning", "error")
+"""Severities, least first."""
 
 
-def _thresholds(values: tuple[str, ...]) -> dict[str, float]:
+def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
+    """Return thresholds of ``NAME=NUMBER`` texts. Raises OptionError for anything else."""
     result = {}
     for value in values:
         name, equals, number = value.partition("=")
@@ -53,7 +55,7 @@ def _thresholds(values: tuple[str, ...]) -> dict[str, float]:
     metavar="N",
     help="Rows per table (text 20, markdown 10; json and csv hold all).",
 )
-@click.option("--fail-on", type=click.Choice(_LEVELS), help="Exit with 1 on a finding of this level or above.")
+@click.option("--fail-on", type=click.Choice(LEVELS), help="Exit with 1 on a finding of this level or above.")
 @click.option(
     "--threshold", "thresholds", multiple=True, metavar="NAME=NUMBER", help="Judge by another threshold (repeatable)."
 )
@@ -93,7 +95,7 @@ def _thresholds(values: tuple[str, ...]) -> dict[str, float]:
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(
     trace: str, output_format: str, output: str | None, range_name: str | None, device: int | None, stream: int | None,
-    kernel: str | None, top: int | None, fail_on: str | None, thresholds: tuple[str, ...], show_paths: bool,
+    kernel: str | None, top: int | None, fail_on: str | None, thresholds: tuple[str, ...], claims: tuple[str, ...], clear_us: float | None, show_paths: bool,
     max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool,
 ) -> None:  # fmt: skip
     """Report what TRACE says: kernels, dispatch, queue state, idle time, and a verdict.
@@ -105,8 +107,10 @@ def command(
     options = AnalysisOptions(
         Selection(range_name, device, stream, kernel),
         ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes),
-        _thresholds(thresholds),
+        parse_thresholds(thresholds),
         show_paths,
+        claims=tuple(map(parse_claim, claims)),
+        clear_us=clear_us,
     )
     with reading_progress(progress) as callback:
         data = analyze(trace, options=options, progress=callback).data
@@ -130,7 +134,7 @@ def command(
     utf8_stdout()
     write_output(text, output)
     if fail_on is not None:
-        failing = _LEVELS[_LEVELS.index(fail_on) :]
+        failing = LEVELS[LEVELS.index(fail_on) :]
         if any(f.severity in failing for f in data.findings):
             sys.exit(int(ExitCode.FINDINGS))
     if data.verdict.status == "cannot-judge":

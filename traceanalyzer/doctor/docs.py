@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from textwrap import dedent
+from textwrap import dedent, indent
+from typing import Any
 
 from traceanalyzer.doctor.registry import RULES
 from traceanalyzer.doctor.rule import SECTIONS, Rule
@@ -46,6 +47,27 @@ def rule_markdown(rule: type[Rule]) -> str:
     lines += ["Fires on: " + "; ".join(e.title for e in rule.positive) + ".", ""]
     lines += ["Silent on: " + "; ".join(e.title for e in rule.negative) + ".", ""]
     return "\n".join(lines)
+
+
+def rule_text(rule: type[Rule]) -> str:
+    """Return one rule for a terminal."""
+    lines = [f"{rule.code} {rule.name}", summary(rule), ""]
+    for title, body in sections(rule).items():
+        lines += [title, indent(body, "  "), ""]
+    for name in rule.thresholds:
+        t = THRESHOLDS[name]
+        lines.append(f"--threshold {name}={t.default:g} ({t.unit}): {t.reason}")
+    lines += [f"fires on: {e.title}" for e in rule.positive] + [f"silent on: {e.title}" for e in rule.negative]
+    return "\n".join(lines)
+
+
+def rule_dict(rule: type[Rule]) -> dict[str, Any]:
+    """Return one rule as plain values."""
+    return {
+        "code": rule.code, "name": rule.name, "family": rule.family, "since": rule.since, "summary": summary(rule), "sections": sections(rule),
+        "thresholds": {n: {"default": THRESHOLDS[n].default, "unit": THRESHOLDS[n].unit, "reason": THRESHOLDS[n].reason} for n in rule.thresholds},
+        "fires_on": [e.title for e in rule.positive], "silent_on": [e.title for e in rule.negative],
+    }  # fmt: skip
 
 
 def rules_page() -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from difflib import get_close_matches
+
 from traceanalyzer.doctor.rule import Rule
 from traceanalyzer.doctor.rules.ta101_no_device_activity import NoDeviceActivity
 from traceanalyzer.doctor.rules.ta102_no_host_activity import NoHostActivity
@@ -31,6 +34,7 @@ from traceanalyzer.doctor.rules.ta702_kernel_set_changes import KernelSetChanges
 from traceanalyzer.doctor.rules.ta703_empty_iteration import EmptyIteration
 from traceanalyzer.doctor.rules.ta706_implausible_claim import ImplausibleClaim
 from traceanalyzer.doctor.rules.ta709_claim_is_another_number import ClaimIsAnotherNumber
+from traceanalyzer.errors import OptionError
 
 RULES: tuple[type[Rule], ...] = (
     NoDeviceActivity,
@@ -76,3 +80,35 @@ LEADS = (
     "TA201", "TA206", "TA207", "TA205", "TA202",
 )  # fmt: skip
 """Which warning the verdict names first: the nearest to the cause."""
+
+
+def rule_of(code: str) -> type[Rule]:
+    """Return the rule of a code or name. Raises OptionError with a suggestion for an unknown one."""
+    wanted = code.strip()
+    for rule in RULES:
+        if wanted.upper() == rule.code or wanted.lower() == rule.name:
+            return rule
+    raise OptionError("unknown_rule", f"no rule is called {code!r}", hint=_suggestion(wanted))
+
+
+def chosen_rules(select: Sequence[str], ignore: Sequence[str]) -> list[type[Rule]]:
+    """Return the rules that codes, code prefixes (``TA2``) or names select, less those they ignore.
+
+    An empty selection is every rule. Raises OptionError for a word that means no rule.
+    """
+
+    def matching(word: str) -> list[type[Rule]]:
+        found = [r for r in RULES if r.code.startswith(word.strip().upper()) or r.name == word.strip().lower()]
+        if not found or not word.strip():
+            raise OptionError("unknown_rule", f"no rule is called {word!r}", hint=_suggestion(word))
+        return found
+
+    wanted = [r for word in select for r in matching(word)] if select else list(RULES)
+    unwanted = {r for word in ignore for r in matching(word)}
+    return [r for r in RULES if r in wanted and r not in unwanted]
+
+
+def _suggestion(word: str) -> str:
+    known = [r.code for r in RULES] + [r.name for r in RULES]
+    near = get_close_matches(word.upper(), known, 2, 0.5) or get_close_matches(word.lower(), known, 2, 0.5)
+    return f"did you mean {' or '.join(near)}?" if near else "traceanalyze rules lists them"

@@ -1,0 +1,142 @@
+"""``traceanalyze predict``: what each protocol would read, from numbers alone."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from traceanalyzer.commands.output import utf8_stdout, write_output
+from traceanalyzer.errors import OptionError
+
+
+def _times(text: str, what: str) -> tuple[float, ...]:
+    try:
+        found = tuple(float(part) * 1000 for part in text.split(","))
+    except ValueError:
+        raise OptionError(
+            "bad_time", f"{what} {text!r} is no list of microseconds", hint="e.g. --dispatch 40 or --dispatch 40,5"
+        ) from None
+    if not all(0 <= t <= 1e15 for t in found):  # NaN compares false
+        raise OptionError("bad_time", f"{what} {text!r} holds a time that means nothing", hint="microseconds from 0 up")
+    return found
+
+
+@click.command(name="predict", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--dispatch", required=True, metavar="US", help="Host time per launch; with commas for several kernels: 40,5."
+)
+@click.option("--kernel", required=True, metavar="US", help="Self-time per kernel; as many as --dispatch.")
+@click.option(
+    "--sync",
+    default=6.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    metavar="US",
+    help="Return cost of a synchronise.",
+)
+@click.option(
+    "--latency",
+    default=4.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    metavar="US",
+    help="Launch latency, submission to device.",
+)
+@click.option(
+    "--record",
+    default=2.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    metavar="US",
+    help="Host cost of an event record.",
+)
+@click.option(
+    "--gap",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    metavar="US",
+    help="Device time between queued kernels.",
+)
+@click.option(
+    "--clear",
+    default=85.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    metavar="US",
+    help="Device time of the cache clear of do_bench.",
+)
+@click.option(
+    "--clear-dispatch",
+    default=6.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    metavar="US",
+    help="Host time of that clear.",
+)
+@click.option(
+    "--calls", default=1_000_000, show_default=True, type=click.IntRange(1), metavar="N", help="Calls in a loop."
+)
+@click.option(
+    "--graph-calls",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1),
+    metavar="N",
+    help="Calls unrolled in a graph.",
+)
+@click.option(
+    "--depth", default=None, type=click.IntRange(1), metavar="N", help="Entries of the launch queue; unset: never full."
+)
+@click.option(
+    "--format", "output_format", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True
+)
+def command(
+    dispatch: str, kernel: str, sync: float, latency: float, record: float, gap: float, clear: float, clear_dispatch: float, calls: int,
+    graph_calls: int, depth: int | None, output_format: str,
+) -> None:  # fmt: skip
+    """Say what each timing protocol would read for a dispatch and a kernel time, in microseconds."""
+    from traceanalyzer.analysis.protocols import TITLES, Symbols, ladder
+
+    d, k = _times(dispatch, "--dispatch"), _times(kernel, "--kernel")
+    if len(d) != len(k):
+        raise OptionError(
+            "bad_time", f"{len(d)} dispatch times and {len(k)} kernels", hint="give as many of one as of the other"
+        )
+    symbols = Symbols(
+        d, k, latency=latency * 1000, record=record * 1000, sync=sync * 1000, gap=gap * 1000, clear=clear * 1000,
+        clear_dispatch=clear_dispatch * 1000, calls=calls, graph_calls=graph_calls, depth=depth or 10 * calls * len(k),
+    )  # fmt: skip
+    readings = {p: round(v / 1000, 6) for p, v in ladder(symbols).items()}
+    own = readings["profiler_self_time"]
+    if output_format == "json":
+        text = json.dumps(
+            {
+                "schema": "traceanalyzer.predict/1",
+                "readings": readings,
+                "dispatch_us": [x / 1000 for x in d],
+                "kernel_us": [x / 1000 for x in k],
+            },
+            indent=1,
+        )
+    else:
+        rows = [(TITLES[p], f"{v:.3f}", f"{v / own:.2f}x" if own else "n/a") for p, v in readings.items()]
+        if output_format == "markdown":
+            text = "\n".join(
+                [
+                    "| protocol | reading us | of self-time |",
+                    "| --- | ---: | ---: |",
+                    *(f"| {a} | {b} | {c} |" for a, b, c in rows),
+                ]
+            )
+        else:
+            width = max(len(a) for a, _, _ in rows)
+            text = "\n".join(
+                [
+                    f"{'protocol':{width}}  {'reading us':>12}  of self-time",
+                    *(f"{a:{width}}  {b:>12}  {c:>12}" for a, b, c in rows),
+                ]
+            )
+    utf8_stdout()
+    write_output(text, None)
