@@ -110,6 +110,54 @@ THRESHOLDS: dict[str, Threshold] = {
             "us",
             "a pause this long and ten times the median gap is an event of its own, not a late launch",
         ),
+        Threshold(
+            "overhead_share",
+            0.01,
+            "share of the launches window",
+            "1 % of profiler work moves a mean by as much (TA106)",
+        ),
+        Threshold("overhead_us", 1000.0, "us", "one millisecond in one piece is an event of its own (TA106)"),
+        Threshold(
+            "borderline_low",
+            0.7,
+            "kernel / dispatch",
+            "below, the queue is CPU-bound with or without the profiler (TA203)",
+        ),
+        Threshold(
+            "borderline_high", 1.3, "kernel / dispatch", "above, the device leads with or without the profiler (TA203)"
+        ),
+        Threshold("low_duty_busy", 0.5, "share of the span", "half idle is enough for clocks to fall (TA501)"),
+        Threshold("low_duty_gap_us", 20.0, "us", "pauses of tens of microseconds were seen to cost 5-15 % (TA501)"),
+        Threshold("mean_median", 0.05, "relative difference", "5 % decides most comparisons (TA602)"),
+        Threshold("quantum_share", 0.02, "step / median", "2 % is a difference people report (TA603)"),
+        Threshold("lag_one", 0.3, "lag-1 correlation", "0.3 halves the effective number of calls (TA605)"),
+        Threshold("gap_share", 0.1, "idle share of the span", "a tenth of the span is more than noise (TA205)"),
+        Threshold(
+            "syncs_per_iteration",
+            0.8,
+            "synchronises per iteration",
+            "four of five iterations: it belongs to the loop (TA301)",
+        ),
+        Threshold(
+            "copy_iterations", 0.8, "share of iterations", "four of five iterations: it belongs to the loop (TA302)"
+        ),
+        Threshold("load_share", 0.1, "share of the window", "a tenth of the window moves a mean by as much (TA402)"),
+        Threshold("head_share", 0.15, "share of calls", "a head this long pulls on the median too (TA403)"),
+        Threshold(
+            "drift_change",
+            0.03,
+            "relative change",
+            "3 % over the run is more than the interval of most medians (TA405)",
+        ),
+        Threshold("enough_calls", 30.0, "calls", "thirty calls give a narrow interval for usual scatter (TA406)"),
+        Threshold("clear_share", 0.05, "share of self-time", "5 % of foreign time misleads (TA505)"),
+        Threshold("robust_cv", 0.1, "1.4826 MAD / median", "10 % scatter takes hundreds of calls for 1 % (TA601)"),
+        Threshold("overlap_share", 0.02, "excess of the sum", "2 % is where the two numbers part in print (TA604)"),
+        Threshold("different_iterations", 0.1, "share of iterations", "one in ten is no exception any more (TA702)"),
+        Threshold("gap_tau", 0.3, "Kendall tau", "a rank correlation that one in three pairs carries (TA502)"),
+        Threshold("gap_effect", 0.03, "relative change", "3 % is more than the interval of most medians (TA502)"),
+        Threshold("harness_share", 0.02, "share of self-time", "2 % of foreign work decides close comparisons (TA506)"),
+        Threshold("compile_share", 0.01, "share of the window", "1 % of compilation moves a mean by as much (TA401)"),
     )
 }
 

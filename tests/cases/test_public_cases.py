@@ -17,6 +17,7 @@ import traceanalyzer as ta
 from tests.conftest import shared_files
 from traceanalyzer.analysis.pipeline import Analysis, analyse
 from traceanalyzer.api import report_of
+from traceanalyzer.options import parse_claim
 from traceanalyzer.trace.categories import RowKind
 
 CASES = {p.parent.name: p.parent for p in shared_files("cases/*/expected.json")}
@@ -207,6 +208,100 @@ def test_verdicts_of_family_1(case):
         assert "TA103" in rules and status == "suspect"
     else:
         pytest.fail(f"verdict {verdict!r} has no mapping yet")
+
+
+FAMILY_2 = {
+    # case word: the rule that names the cause; the verdict sentence must come from it
+    "sync_in_loop": "TA301", "missing_warmup": "TA402", "insufficient_warmup": "TA403", "drift_up": "TA404", "two_regimes": "TA404",
+    "work_on_untimed_stream": "TA701", "empty_timed_iterations": "TA703", "empty_timed_region": "TA703", "no_kernels_in_region": "TA703",
+    "flush_in_window": "TA505", "missing_final_sync": "TA304", "blocking_copy_in_loop": "TA302", "allocation_in_loop": "TA305",
+    "claim_impossible": "TA706", "cpu_bound": "TA201",
+}  # fmt: skip
+
+
+def family_2() -> list[str]:
+    found = []
+    for name, folder in CASES.items():
+        expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+        if expected["family"] == 2 and "verdict" in expected:
+            found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("name", family_2())
+def test_verdicts_of_family_2(name):
+    """A benchmark that misleads is told by its cause; a sound one (C61) is left alone, with a hint."""
+    expected = json.loads((CASES[name] / "expected.json").read_text(encoding="utf-8"))
+    claims = ()
+    if (CASES[name] / "claim.json").is_file():
+        claim = json.loads((CASES[name] / "claim.json").read_text(encoding="utf-8"))
+        claims = (parse_claim(f"{claim['claimed_us']}us"),)
+    report = ta.analyze(CASES[name] / expected["input"], options=ta.AnalysisOptions(claims=claims)).to_dict()
+    warned = {f["rule"] for f in report["findings"] if f["severity"] != "note"}
+    if expected["verdict"] == "gpu_bound":
+        assert report["verdict"]["status"] == "ok" and report["devices"][0]["queue"] == "gpu-bound" and not warned
+        assert "TA504" in {f["rule"] for f in report["findings"]}
+        return
+    rule = FAMILY_2[expected["verdict"]]
+    assert rule in warned and report["verdict"]["status"] == "suspect"
+    lead = next(f for f in report["findings"] if f["rule"] == rule)
+    if rule != "TA201":
+        # the verdict names the cause, not its consequence
+        words = {
+            "TA301": "synchronise",
+            "TA402": "code was loaded",
+            "TA403": "warm-up",
+            "TA404": "two levels",
+            "TA701": "stream",
+            "TA505": "launched elsewhere",
+            "TA304": "ends before",
+            "TA302": "copy",
+            "TA305": "allocation",
+            "TA706": "impossible",
+            "TA703": ("empty", "no kernels"),
+        }[rule]
+        headline = report["verdict"]["headline"].split(". ")[0]
+        assert any(w in headline for w in ([words] if isinstance(words, str) else words)), headline
+    assert lead["numbers"] and lead["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "numbers"),
+    [
+        ("C51-clock-ramp-at-start", "TA403", {"steady_p50_us": 20.0, "first_us": 30.0, "first_over_steady": 1.5}),
+        ("C68-data-dependent-throughput", "TA404", {"before_p50_us": 100.0, "after_p50_us": 107.0, "shift": 0.07}),
+        ("C63-missing-final-sync", "TA304", {"range_us": 60.0, "tail_us": 461.0, "elapsed_us": 521.0}),
+        ("C59-flush-inside-gpu-window", "TA505", {"window_us_per_call": 62.5, "launched_inside_us_per_call": 4.5}),
+        ("C55-batch-and-skip", "TA703", {"iterations": 15, "empty": 14, "cost_of_a_working_one_us": 150.0}),
+        ("C73-memset-instead-of-kernel", "TA703", {"fills": 4, "fills_us": 6.0}),
+        ("C54-work-on-untimed-stream", "TA701", {"pairs": 4, "at_least_us_per_call": 500.0}),
+        ("C48-sync-inside-timed-loop", "TA301", {"per_iteration": 1.0, "self_time_p50_us": 4.0}),
+        ("C49-jit-load-in-first-iteration", "TA403", {"steady_p50_us": 18.0}),
+    ],
+)
+def test_findings_state_the_numbers_of_the_case(name, rule, numbers):
+    if name not in CASES:
+        pytest.skip("the case is not on this machine")
+    found = next(f for f in Case(name).report["findings"] if f["rule"] == rule)["numbers"]
+    assert {k: found[k] for k in numbers} == {k: pytest.approx(v, abs=0.001) for k, v in numbers.items()}
+
+
+@pytest.mark.parametrize("field", ["kernels_per_window", "kernel_time_per_window_us", "gpu_span_per_window_us"])
+def test_work_per_window_is_attributed_by_launch(field):
+    for name in with_field(field):
+        case = Case(name)
+        ops = [o for o in case.analysis.operations if o.iterations.windows is not None]
+        windows = sorted((w, p) for o in ops for w, p in zip(o.iterations.windows, o.iterations.rows, strict=True))
+        rows = case.trace.activities
+        kernels = [p[rows.kind[p] == RowKind.KERNEL] for _, p in windows]
+        found = {
+            "kernels_per_window": [len(k) for k in kernels],
+            "kernel_time_per_window_us": us([int(rows.dur_ns[k].sum()) for k in kernels]),
+            "gpu_span_per_window_us": us(
+                [int(rows.end_ns[k].max() - rows.start_ns[k].min()) if len(k) else 0 for k in kernels]
+            ),
+        }[field]
+        assert found == pytest.approx(case.expected[field]), name
 
 
 @cases_with("incomplete")

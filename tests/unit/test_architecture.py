@@ -22,7 +22,7 @@ ALLOWED = {
     "report": {"trace", "analysis", "doctor", "report", "render"},
     "render": {"report", "render"},
     "schemas": set(),
-    "commands": {"trace", "render", "commands"},
+    "commands": {"trace", "analysis", "doctor", "render", "commands"},
 }
 EVERYONE = {"errors", "options", "_version"}
 

@@ -163,3 +163,20 @@ def lag_one(values: Int64) -> float | None:
 def effective_n(n: int, rho: float | None) -> float:
     """Return n (1 - rho) / (1 + rho): the independent values a dependent series is worth."""
     return n * (1 - rho) / (1 + rho) if rho is not None and rho > 0 else float(n)
+
+
+def kendall(x: Int64, y: Int64) -> tuple[float, float]:
+    """Return Kendall's tau-b of two series and its z under independence (normal approximation, no tie correction of z).
+
+    Long series are thinned to 400 points, evenly.
+    """
+    if len(x) > 400:
+        at = np.linspace(0, len(x) - 1, 400).astype(np.int64)
+        x, y = x[at], y[at]
+    n = len(x)
+    i, j = np.triu_indices(n, 1)
+    dx, dy = np.sign(x[j] - x[i]), np.sign(y[j] - y[i])
+    score = float((dx * dy).sum())
+    norm = math.sqrt(float(np.count_nonzero(dx)) * float(np.count_nonzero(dy)))
+    z = score / math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+    return (score / norm if norm else 0.0), z

@@ -60,6 +60,16 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
     "--threshold", "thresholds", multiple=True, metavar="NAME=NUMBER", help="Judge by another threshold (repeatable)."
 )
 @click.option(
+    "--claim",
+    "claims",
+    multiple=True,
+    metavar="TIME[:OP]",
+    help="Say what a stated time per call really is, e.g. 9.8us:my_kernel.",
+)
+@click.option(
+    "--clear-us", type=click.FloatRange(0), metavar="US", help="Device time of a cache clear, for the do_bench reading."
+)
+@click.option(
     "--show-paths",
     is_flag=True,
     help="Show folders inside names; they are left out since they name machines and users.",

@@ -10,25 +10,39 @@ from traceanalyzer.doctor.rules.ta101_no_device_activity import NoDeviceActivity
 from traceanalyzer.doctor.rules.ta102_no_host_activity import NoHostActivity
 from traceanalyzer.doctor.rules.ta103_lost_records import LostRecords
 from traceanalyzer.doctor.rules.ta104_impossible_times import ImpossibleTimes
+from traceanalyzer.doctor.rules.ta105_cut_window import CutWindow
+from traceanalyzer.doctor.rules.ta106_profiler_in_window import ProfilerInWindow
 from traceanalyzer.doctor.rules.ta107_heavy_instrumentation import HeavyInstrumentation
+from traceanalyzer.doctor.rules.ta108_mixed_trace import MixedTrace
 from traceanalyzer.doctor.rules.ta201_cpu_bound_queue import CpuBoundQueue
 from traceanalyzer.doctor.rules.ta202_event_reading_misleads import EventReadingMisleads
+from traceanalyzer.doctor.rules.ta203_borderline import Borderline
 from traceanalyzer.doctor.rules.ta204_queue_full import QueueFull
 from traceanalyzer.doctor.rules.ta205_gaps_inside_op import GapsInsideOp
+from traceanalyzer.doctor.rules.ta206_graph_launch_bound import GraphLaunchBound
+from traceanalyzer.doctor.rules.ta207_flush_too_short import FlushTooShort
 from traceanalyzer.doctor.rules.ta301_sync_in_loop import SyncInLoop
 from traceanalyzer.doctor.rules.ta302_hidden_sync import HiddenSync
+from traceanalyzer.doctor.rules.ta303_blocking_launches import BlockingLaunches
 from traceanalyzer.doctor.rules.ta304_no_closing_sync import NoClosingSync
 from traceanalyzer.doctor.rules.ta305_allocator_in_loop import AllocatorInLoop
+from traceanalyzer.doctor.rules.ta401_compile_in_window import CompileInWindow
 from traceanalyzer.doctor.rules.ta402_module_load_in_window import ModuleLoad
 from traceanalyzer.doctor.rules.ta403_slow_head import SlowHead
 from traceanalyzer.doctor.rules.ta404_changepoint import Changepoint
 from traceanalyzer.doctor.rules.ta405_drift import Drifting
 from traceanalyzer.doctor.rules.ta406_too_few import TooFew
+from traceanalyzer.doctor.rules.ta501_low_duty import LowDuty
+from traceanalyzer.doctor.rules.ta502_gap_dependent_duration import GapDependentDuration
 from traceanalyzer.doctor.rules.ta504_warm_l2 import WarmCache
 from traceanalyzer.doctor.rules.ta505_flush_counted import FlushCounted
+from traceanalyzer.doctor.rules.ta506_harness_kernels import HarnessKernels
 from traceanalyzer.doctor.rules.ta507_bimodal import Bimodal
 from traceanalyzer.doctor.rules.ta601_noisy import Noisy
+from traceanalyzer.doctor.rules.ta602_mean_is_not_median import MeanIsNotMedian
+from traceanalyzer.doctor.rules.ta603_timer_quantum import TimerQuantum
 from traceanalyzer.doctor.rules.ta604_overlap_double_count import OverlapDoubleCount
+from traceanalyzer.doctor.rules.ta605_autocorrelated import Autocorrelated
 from traceanalyzer.doctor.rules.ta701_other_stream import OtherStream
 from traceanalyzer.doctor.rules.ta702_kernel_set_changes import KernelSetChanges
 from traceanalyzer.doctor.rules.ta703_empty_iteration import EmptyIteration
@@ -41,25 +55,39 @@ RULES: tuple[type[Rule], ...] = (
     NoHostActivity,
     LostRecords,
     ImpossibleTimes,
+    CutWindow,
+    ProfilerInWindow,
     HeavyInstrumentation,
+    MixedTrace,
     CpuBoundQueue,
     EventReadingMisleads,
+    Borderline,
     QueueFull,
     GapsInsideOp,
+    GraphLaunchBound,
+    FlushTooShort,
     SyncInLoop,
     HiddenSync,
+    BlockingLaunches,
     NoClosingSync,
     AllocatorInLoop,
+    CompileInWindow,
     ModuleLoad,
     SlowHead,
     Changepoint,
     Drifting,
     TooFew,
+    LowDuty,
+    GapDependentDuration,
     WarmCache,
     FlushCounted,
+    HarnessKernels,
     Bimodal,
     Noisy,
+    MeanIsNotMedian,
+    TimerQuantum,
     OverlapDoubleCount,
+    Autocorrelated,
     OtherStream,
     KernelSetChanges,
     EmptyIteration,

@@ -78,6 +78,13 @@ def range_evidence(analysis: Analysis, row: int, note: str = "") -> Evidence:
     return Evidence(trace.names[ranges.name[row]], start, int(ranges.end_ns[row]) - start, note)
 
 
+def overhead_evidence(analysis: Analysis, row: int, note: str = "") -> Evidence:
+    """Return a record of the profiler's own work as evidence."""
+    table, trace = analysis.trace.overheads, analysis.trace
+    start = int(table.start_ns[row])
+    return Evidence(trace.names[table.name[row]], start, int(table.end_ns[row]) - start, note)
+
+
 def short(name: str) -> str:
     """Return a name for a sentence."""
     return short_names([scrub_paths(name)], 60)[0]

@@ -6,6 +6,7 @@ that each renderer escapes them its own way.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from traceanalyzer.render import format as show
@@ -33,7 +34,9 @@ def kernels(report: ReportData, top: int) -> Block | None:
     rows: list[list[str]] = []
     for place, kernel in enumerate(report.kernels[:top]):
         several = len(kernel.variants)
-        rows.append(_kernel(kernel, kernel.short_name + (f" ({several} configs)" if several else "")))
+        # a name that begins with blanks would pass for the row of a variant
+        name = kernel.short_name.strip() or "(no name)"
+        rows.append(_kernel(kernel, name + (f" ({several} configs)" if several else "")))
         if place < VARIANTS_FOR:
             rows += [_kernel(v, "  " + _config(v.config)) for v in kernel.variants[:VARIANTS_SHOWN]]
     notes = []
@@ -77,7 +80,12 @@ def copies(report: ReportData, top: int) -> Block | None:
     if not report.copies:
         return None
     rows = [[c.short_name, show.us(c.p50_us), show.us(c.total_us), show.count(c.count)] for c in report.copies[:top]]
-    return Block("Copies and fills (us)", ["copy", "p50", "total", "n"], rows)
+    return Block(
+        "Copies and fills (us)",
+        ["copy", "p50", "total", "n"],
+        rows,
+        notes=_hidden(report.copies, top, "kind of copy", "kinds of copy"),
+    )
 
 
 def ops(report: ReportData, top: int) -> Block | None:
@@ -98,7 +106,8 @@ def ops(report: ReportData, top: int) -> Block | None:
         if op.clear_p50_us is not None
     ]
     columns = ["operation", "calls", "kernels", "self p50", "span p50", "dispatch p50", "queue"]
-    return Block("Operations (per call, us)", columns, rows, notes=list(dict.fromkeys(notes)))
+    notes = [*dict.fromkeys(notes), *_hidden(report.ops, top, "operation")]
+    return Block("Operations (per call, us)", columns, rows, notes=notes)
 
 
 def ladder(report: ReportData, top: int) -> Block | None:
@@ -110,7 +119,7 @@ def ladder(report: ReportData, top: int) -> Block | None:
     for protocol, title in LADDER_TITLES.items():
         cells = []
         for op in with_ladder:
-            form, replay = op.readings[protocol], op.readings_replayed[protocol]
+            form, replay = op.readings.get(protocol), op.readings_replayed.get(protocol)
             differs = form is not None and replay is not None and abs(form - replay) > 0.05 * max(form, replay)
             cells.append(show.us(form) + (f" ({show.us(replay)})" if differs else ""))
         rows.append([title, *cells])
@@ -118,7 +127,7 @@ def ladder(report: ReportData, top: int) -> Block | None:
     named = (
         ("dispatch", "d"), ("kernels", "k"), ("latency", "L"), ("record", "e"), ("sync", "s"), ("gap", "g"), ("clear", "c")
     )  # fmt: skip
-    symbols = ", ".join(f"{short} {_symbol(op.symbols[f'{name}_us'])}" for name, short in named)
+    symbols = ", ".join(f"{short} {_symbol(op.symbols.get(f'{name}_us'))}" for name, short in named)
     notes = [f"symbols (us): {symbols}"]
     notes += [
         f"{name}: {how}"
@@ -142,13 +151,13 @@ LADDER_TITLES = {
 }  # fmt: skip
 
 
-def _symbol(value: float | list[float]) -> str:
+def _symbol(value: float | list[float] | None) -> str:
     if isinstance(value, list):
         return "+".join(show.us(v) for v in value[:4]) + ("+..." if len(value) > 4 else "")
     return show.us(value)
 
 
-def devices(report: ReportData) -> Block | None:
+def devices(report: ReportData, top: int = 20) -> Block | None:
     """Return devices with their queue state."""
     if not report.devices:
         return None
@@ -157,14 +166,15 @@ def devices(report: ReportData) -> Block | None:
             f"{d.device} {d.owner}".strip(), d.name or "not stated", show.us(d.busy_us), show.us(d.span_us), show.percent(d.busy_fraction),
             f"{d.starved + d.starved_after_sync} of {d.launches_counted}", show.queue(d.queue, d.grade),
         ]
-        for d in report.devices
+        for d in report.devices[:top]
     ]  # fmt: skip
-    notes = [f"device {d.device}: {d.queue_reason}" for d in report.devices if d.queue_reason]
+    notes = [f"device {d.device}: {d.queue_reason}" for d in report.devices[:top] if d.queue_reason]
     notes += [
         f"device {d.device}: self-times add up to {show.us(d.self_time_us)} us, {show.us(d.overlap_us)} us more than busy: rows overlap"
-        for d in report.devices
+        for d in report.devices[:top]
         if d.overlap_us > 0.02 * d.busy_us
     ]
+    notes += _hidden(report.devices, top, "device")
     columns = ["device", "name", "busy us", "span us", "busy", "starved", "queue"]
     return Block("Devices", columns, rows, frozenset({0, 1}), notes)
 
@@ -188,6 +198,7 @@ def streams(report: ReportData, top: int) -> Block | None:
         for s in report.streams[:top]
         if s.overlaps
     ]
+    notes += _hidden(report.streams, top, "stream")
     columns = [
         "stream",
         "rows",
@@ -218,13 +229,15 @@ def threads(report: ReportData, top: int) -> Block | None:
         for t in report.threads[:top]
         if t.left_out
     ]
+    notes += _hidden(report.threads, top, "thread")
     columns = ["thread", "launches", "p50", "p90", "steady p50", "steady n", "kernel launches p50", "n"]
     return Block("Dispatch (launch to launch, us)", columns, rows, notes=notes)
 
 
-def idle(report: ReportData) -> Block | None:
+def idle(report: ReportData, top: int = 20) -> Block | None:
     """Return idle time, long pauses and late launches apart."""
-    with_idle = [i for i in report.idle if i.idle_us > 0]
+    every = [i for i in report.idle if i.idle_us > 0]
+    with_idle = every[:top]
     if not with_idle:
         return None
     judged = report.clock.state != "disagree"
@@ -241,7 +254,8 @@ def idle(report: ReportData) -> Block | None:
     notes = [
         f"long pause: over {show.us(with_idle[0].long_limit_us)} us; late: a short gap in which the host had not called yet"
     ]
-    unattributed = sum(i.unattributed_us for i in with_idle)
+    notes += _hidden(every, top, "device")
+    unattributed = sum(i.unattributed_us for i in every)
     if unattributed:
         notes.append(f"{show.us(unattributed)} us of idle time end with a row that has no launch: not attributed")
     columns = [
@@ -263,9 +277,27 @@ def pauses(report: ReportData, limit: int = 5) -> Block | None:
     if device is None or not device.long_pauses:
         return None
     shown = device.pauses[: min(limit, device.long_pauses)]
+    if not shown:
+        return None
     rows = [[show.us(p.at_us), show.us(p.length_us), p.cause, p.before, p.after] for p in shown]
     title = f"Longest pauses of device {device.device} ({len(rows)} of {device.long_pauses})"
     return Block(title, ["at us", "us", "waits for", "after", "before"], rows, frozenset({2, 3, 4}))
+
+
+def _hidden(rows: Sequence[object], top: int, word: str, words: str = "") -> list[str]:
+    """Return the note that says how many rows a table leaves out, if any."""
+    more = len(rows) - top
+    if more <= 0:
+        return []
+    return [f"{more:,} more {word if more == 1 else words or word + 's'} not shown (all in JSON)"]
+
+
+def abstentions(report: ReportData) -> list[tuple[str, str]]:
+    """Return what was not judged as (rules, reason), each reason once: one cause often silences many rules."""
+    by_reason: dict[str, list[str]] = {}
+    for abstention in report.abstentions:
+        by_reason.setdefault(abstention.reason, []).append(abstention.rule)
+    return [(", ".join(dict.fromkeys(rules)), reason) for reason, rules in by_reason.items()]
 
 
 def trace_lines(report: ReportData) -> list[str]:
@@ -282,9 +314,8 @@ def trace_lines(report: ReportData) -> list[str]:
     if trace.simulated:
         lines.append("SIMULATED: this trace was made by a simulator, not recorded on a device")
     if trace.incomplete:
-        lines.append(
-            f"INCOMPLETE: the trace breaks off (byte {trace.first_damage_byte}); the numbers cover the part that was read"
-        )
+        where = "" if trace.first_damage_byte is None else f" (byte {trace.first_damage_byte})"
+        lines.append(f"INCOMPLETE: the trace breaks off{where}; the numbers cover the part that was read")
     for what, counts in (("repaired", trace.repaired), ("left out", trace.excluded)):
         if counts:
             lines.append(f"{what}: " + "; ".join(f"{n} x {reason}" for reason, n in counts.items()))
@@ -317,6 +348,11 @@ def conditions(report: ReportData) -> str:
 
 def numbers(finding: FindingRow) -> str:
     """Return the numbers of a finding on one line."""
-    return ", ".join(
-        f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in finding.numbers.items() if v is not None
-    )
+    return ", ".join(f"{k} {_number(v)}" for k, v in finding.numbers.items() if v is not None)
+
+
+def _number(value: float | str) -> str:
+    # six digits read well, but a million microseconds must not turn into 1e+06
+    if isinstance(value, float):
+        return f"{value:,.1f}" if 1e6 <= abs(value) < 1e15 else f"{value:g}"
+    return str(value)

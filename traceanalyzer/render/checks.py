@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from traceanalyzer.render import blocks
 from traceanalyzer.render.escape import terminal
+from traceanalyzer.render.json_v1 import dump
 from traceanalyzer.report.model import FindingRow, ReportData
 
 _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
@@ -19,7 +19,7 @@ def render_checks(reports: Sequence[ReportData], output_format: str) -> str:
         lines = [_annotation(r, f) for r in reports for f in r.findings] + [_verdict_annotation(r) for r in reports]
         return "\n".join(lines) + "\n"
     if output_format == "sarif":
-        return json.dumps(sarif(reports), indent=1, allow_nan=False) + "\n"
+        return dump(sarif(reports))
     if output_format == "json":
         found = [
             {
@@ -28,7 +28,7 @@ def render_checks(reports: Sequence[ReportData], output_format: str) -> str:
             }
             for r in reports
         ]
-        return json.dumps({"schema": "traceanalyzer.check/1", "traces": found}, indent=1, allow_nan=False) + "\n"
+        return dump({"schema": "traceanalyzer.check/1", "traces": found})
     return "\n".join(_text(r) for r in reports)
 
 
@@ -38,7 +38,7 @@ def _text(report: ReportData) -> str:
     for f in report.findings:
         lines.append(f"{name}: {f.severity}: {f.rule} {f.title} [{f.grade}]: {terminal(f.message, 2000)}")
         if f.numbers:
-            lines.append(f"    {blocks.numbers(f)}")
+            lines.append(f"    {terminal(blocks.numbers(f))}")
         lines += [f"    -> {terminal(r, 400)}" for r in f.remedy[:1]]
     lines += [
         f"{name}: not judged: {a.rule}: {terminal(a.reason, 400)}" for a in report.abstentions if a.rule != "report"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from traceanalyzer.render import blocks
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDTH = 100
+_LINE, _NOTE = 2000, 600  # characters of one text; a name of ten thousand must not flood the screen
+_TRACE_LINES, _NOTES, _FINDINGS, _EVIDENCE = 12, 12, 60, 3
+_NAME_COLUMN = 6
 _STATUS_STYLE = {"ok": "bold green", "suspect": "bold yellow", "cannot-judge": "bold red"}
 _SEVERITY_STYLE = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
 
@@ -38,18 +42,21 @@ def render_console(report: ReportData, *, top: int = 20, width: int = WIDTH, col
     )  # fmt: skip
 
     def line(text: str, style: str = "", indent: int = 0) -> None:
-        console.print(Padding(Text(terminal(text, 4000), style=style, overflow="fold"), (0, 0, 0, indent)))
+        console.print(Padding(Text(terminal(text, _LINE), style=style, overflow="fold"), (0, 0, 0, indent)))
 
     line(report.verdict.headline, _STATUS_STYLE[report.verdict.status])
     console.print()
-    for text in blocks.trace_lines(report):
+    about = blocks.trace_lines(report)
+    for text in about[:_TRACE_LINES]:
         loud = text.startswith(("INCOMPLETE", "SIMULATED"))
         line(text, "bold" if loud else "dim" if color else "")
+    if len(about) > _TRACE_LINES:
+        line(f"and {show.plural(len(about) - _TRACE_LINES, 'more note')} on the file (all in JSON)")
     if text := blocks.clock_line(report):
         line(text, "bold")
     for block in (
-        blocks.kernels(report, top), blocks.copies(report, 5), blocks.ops(report, 8), blocks.ladder(report, 4), blocks.devices(report),
-        blocks.streams(report, top), blocks.threads(report, top), blocks.idle(report), blocks.pauses(report),
+        blocks.kernels(report, top), blocks.copies(report, 5), blocks.ops(report, 8), blocks.ladder(report, 4), blocks.devices(report, top),
+        blocks.streams(report, top), blocks.threads(report, top), blocks.idle(report, top), blocks.pauses(report),
     ):  # fmt: skip
         if block is not None:
             _print_block(console, block, line)
@@ -58,13 +65,18 @@ def render_console(report: ReportData, *, top: int = 20, width: int = WIDTH, col
     line(report.coverage.sentence, indent=2)
     console.print()
     line(f"Findings ({len(report.findings)})" if report.findings else "Findings: none", "bold")
-    for finding in report.findings:
+    for finding in report.findings[:_FINDINGS]:
         _print_finding(line, finding)
+    if len(report.findings) > _FINDINGS:
+        line(f"and {show.plural(len(report.findings) - _FINDINGS, 'more finding')} (all in JSON)", indent=2)
     if report.abstentions:
         console.print()
         line("Not judged", "bold")
-        for abstention in report.abstentions:
-            line(f"{abstention.rule}: {abstention.reason}", indent=2)
+        reasons = blocks.abstentions(report)
+        for rules, reason in reasons[:_FINDINGS]:
+            line(f"{rules}: {reason}", indent=2)
+        if len(reasons) > _FINDINGS:
+            line(f"and {show.plural(len(reasons) - _FINDINGS, 'more reason')} (all in JSON)", indent=2)
     console.print()
     line(blocks.conditions(report), "dim" if color else "")
     # rich pads lines to the width; the spaces say nothing
@@ -74,34 +86,64 @@ def render_console(report: ReportData, *, top: int = 20, width: int = WIDTH, col
 def _print_block(console: Console, block: blocks.Block, line: Line) -> None:
     console.print()
     line(block.title, "bold")
-    console.print(_table(block, console.width))
-    for note in block.notes:
-        line(note, indent=2)
+    for number, part in enumerate(_parts(block, console.width)):
+        if number:
+            line("(the same rows, continued)", indent=2)
+        console.print(_table(part, console.width))
+    for note in block.notes[:_NOTES]:
+        line(terminal(note, _NOTE), indent=2)
+    if len(block.notes) > _NOTES:
+        line(f"and {show.plural(len(block.notes) - _NOTES, 'more note')}", indent=2)
+
+
+def _widths(block: blocks.Block) -> list[int]:
+    widths = []
+    for number, title in enumerate(block.columns):
+        longest = max((len(row[number]) for row in block.rows), default=0)
+        widths.append(max(longest, *(len(word) for word in title.split())))
+    return widths
+
+
+def _parts(block: blocks.Block, width: int) -> list[blocks.Block]:
+    """Return the block in as many tables as it takes, the first column in each: a number cut short is a wrong number."""
+    shown = replace(block, rows=[[terminal(cell, 400) for cell in row] for row in block.rows])
+    least = [min(w, _NAME_COLUMN) if n in block.names else w for n, w in enumerate(_widths(shown))]
+    parts, columns, used = [], [0], least[0]
+    for number in range(1, len(least)):
+        if used + 1 + least[number] > width and len(columns) > 1:
+            parts.append(columns)
+            columns, used = [0], least[0]
+        columns.append(number)
+        used += 1 + least[number]
+    return [_columns(shown, numbers) for numbers in (*parts, columns)]
+
+
+def _columns(block: blocks.Block, numbers: list[int]) -> blocks.Block:
+    names = frozenset(place for place, number in enumerate(numbers) if number in block.names)
+    rows = [[row[n] for n in numbers] for row in block.rows]
+    return replace(block, columns=[block.columns[n] for n in numbers], rows=rows, names=names)
 
 
 def _table(block: blocks.Block, width: int) -> Table:
-    """Return the block as a table: numbers keep their width, names share what is left and are cropped to it."""
+    """Return an escaped block as a table: numbers keep their width, names share what is left and are cropped to it."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    cells = [[terminal(cell, 400) for cell in row] for row in block.rows]
-    widths = []
-    for number, title in enumerate(block.columns):
-        longest = max((len(row[number]) for row in cells), default=0)
-        widths.append(max(longest, *(len(word) for word in title.split())))
+    widths = _widths(block)
     left = width - sum(w for n, w in enumerate(widths) if n not in block.names) - (len(widths) - 1)
     for place, number in enumerate(sorted(block.names)):
-        widths[number] = max(6, min(widths[number], left // (len(block.names) - place)))
+        widths[number] = max(1, min(widths[number], left // (len(block.names) - place)))
         left -= widths[number]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
     for number, title in enumerate(block.columns):
         table.add_column(
             Text(title), justify="left" if number in block.names else "right", width=widths[number], overflow="fold"
         )
-    for row in cells:
+    for row in block.rows:
+        # a number wider than the whole screen still folds, digit by digit, rather than lose its end
         table.add_row(
-            *(Text(_cropped(cell, widths[n]) if n in block.names else cell, no_wrap=True) for n, cell in enumerate(row))
+            *(Text(_cropped(c, widths[n]), no_wrap=True) if n in block.names else Text(c) for n, c in enumerate(row))
         )
     return table
 
@@ -125,7 +167,7 @@ def _print_finding(line: Line, finding: FindingRow) -> None:
     line(finding.message, indent=4)
     if finding.numbers:
         line(f"numbers: {blocks.numbers(finding)}", indent=4)
-    for row in finding.evidence:
+    for row in finding.evidence[:_EVIDENCE]:
         length = f", {show.us(row.dur_us)} us long" if row.dur_us is not None else ""
         note = f": {row.note}" if row.note else ""
         line(f"at {row.at_us:,.3f} us{length}: {_shown(row.what)}{note}", indent=4)

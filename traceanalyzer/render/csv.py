@@ -6,16 +6,18 @@ import csv
 import io
 from dataclasses import fields
 
+from traceanalyzer.render.escape import visible
 from traceanalyzer.report.model import KernelRow, ReportData
 
 _COLUMNS = [f.name for f in fields(KernelRow) if f.name not in ("variants", "p50_ci95_us")]
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def render_csv(report: ReportData) -> str:
     """Return kernels, copies and the variants of each, one row per line, ``table`` saying which.
 
-    An absent value is an empty cell. Text that a spreadsheet would run as a formula gets an apostrophe.
+    An absent value is an empty cell. Text that a spreadsheet would run as a formula gets an apostrophe, and
+    characters that act on a terminal stand as escapes, for a CSV is printed there when no file is named.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -36,6 +38,6 @@ def _cells(row: KernelRow) -> list[object]:
 
 def _safe(value: object) -> object:
     if isinstance(value, str):
-        value = value.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
-        return "'" + value if value.startswith(_FORMULA) else value
+        shown = visible(value)
+        return "'" + shown if value.startswith(_FORMULA) else shown
     return "" if value is None else value

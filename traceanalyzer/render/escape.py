@@ -16,6 +16,8 @@ _TRIGGERS = re.compile(
     r"(?i)@|\#(?=\w)|\bGH(?=-)|:(?=//)|\bw(?=ww\.)|(?<=:)(?=[\w+-]+:)|\b(?:mailto|xmpp)(?=:)|\b[0-9a-f](?=[0-9a-f]{6,39}\b)"
 )
 _BREAK = "&#8204;"
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Fillers that count as letters or symbols and show nothing: two names could differ in them alone."""
 
 
 def terminal(text: str, limit: int = MAX_TEXT) -> str:
@@ -23,14 +25,22 @@ def terminal(text: str, limit: int = MAX_TEXT) -> str:
 
     Control bytes, ANSI sequences, bidirectional and zero-width characters, and lone surrogates end here.
     """
-    text = _bounded(text, limit)
+    # bounded once to save work, and once more because an escape takes up to ten characters for one
+    return _bounded(visible(_bounded(text, limit)), limit)
+
+
+def visible(text: str) -> str:
+    """Return the whole text, however long, with the same escapes as :func:`terminal`."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if _is_plain(c) else _visible(c) for c in text)
 
 
 def _is_plain(char: str) -> bool:
-    return char.isprintable() and unicodedata.category(char) not in ("Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Mn", "Me")
+    category = unicodedata.category(char)
+    return (
+        char.isprintable() and char not in _BLANK and category not in ("Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Mn", "Me")
+    )
 
 
 def _visible(char: str) -> str:

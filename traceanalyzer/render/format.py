@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from math import isfinite
+from typing import TypeGuard
+
 NA = "n/a"
+
+
+def _known(value: float | None) -> TypeGuard[float]:
+    # the model promises no NaN; should one come, it must not stand in a table as if it had been measured
+    return value is not None and isfinite(value)
 
 
 def us(value: float | None) -> str:
@@ -10,7 +18,7 @@ def us(value: float | None) -> str:
 
     Tables for people show four digits; JSON and CSV hold every nanosecond. ``n/a`` of None.
     """
-    if value is None:
+    if not _known(value):
         return NA
     size = abs(value)
     digits = 3 if size < 10 else 2 if size < 100 else 1 if size < 1000 else 0
@@ -19,7 +27,7 @@ def us(value: float | None) -> str:
 
 def duration(value_us: float | None) -> str:
     """Return a duration with the unit that suits it: ``9.8 us``, ``1.21 ms``, ``2.5 s``."""
-    if value_us is None:
+    if not _known(value_us):
         return NA
     size = abs(value_us)
     for limit, divisor, unit in ((10_000, 1, "us"), (10_000_000, 1_000, "ms")):
@@ -46,7 +54,7 @@ def queue(state: str, grade: str | None) -> str:
 
 def percent(share: float | None) -> str:
     """Return a share as percent: ``0.4 %``, ``47 %``."""
-    if share is None:
+    if not _known(share):
         return NA
     if 0 < share < 0.0005:
         return "<0.1 %"
@@ -55,12 +63,12 @@ def percent(share: float | None) -> str:
 
 def ratio(value: float | None) -> str:
     """Return a ratio: ``4.2x``."""
-    return NA if value is None else f"{value:.2f}x" if value < 10 else f"{value:.0f}x"
+    return NA if not _known(value) else f"{value:.2f}x" if value < 10 else f"{value:.0f}x"
 
 
 def count(value: float | None) -> str:
     """Return a whole number with thousands separators, or one decimal where it is not whole."""
-    if value is None:
+    if not _known(value):
         return NA
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 

@@ -21,16 +21,32 @@ def render_html(report: ReportData, *, top: int = 20) -> str:
         lstrip_blocks=True,
     )
     found = [
-        blocks.kernels(report, top), blocks.copies(report, top), blocks.ops(report, top), blocks.ladder(report, 4), blocks.devices(report),
-        blocks.streams(report, top), blocks.threads(report, top), blocks.idle(report), blocks.pauses(report),
+        blocks.kernels(report, top), blocks.copies(report, top), blocks.ops(report, top), blocks.ladder(report, 4), blocks.devices(report, top),
+        blocks.streams(report, top), blocks.threads(report, top), blocks.idle(report, top), blocks.pauses(report),
     ]  # fmt: skip
-    tables = [replace(b, rows=[[terminal(c, 400) for c in row] for row in b.rows]) for b in found if b is not None]
+    # autoescape keeps markup out; terminal() keeps out what turns text around or cannot be encoded
+    tables = [
+        replace(
+            b, columns=[terminal(c, 400) for c in b.columns], rows=[[terminal(c, 400) for c in row] for row in b.rows],
+            notes=[terminal(note, 600) for note in b.notes],
+        )
+        for b in found if b is not None
+    ]  # fmt: skip
+    clock = blocks.clock_line(report)
     return environment.get_template("notebook.html.j2").render(
         headline=terminal(report.verdict.headline, 4000),
-        lines=[terminal(line, 1000) for line in blocks.trace_lines(report)],
+        lines=[terminal(line, 1000) for line in (*blocks.trace_lines(report)[:12], *([clock] if clock else []))],
         tables=tables,
         coverage=terminal(report.coverage.sentence, 2000),
-        findings=[replace(f, title=terminal(f.title), message=terminal(f.message, 4000)) for f in report.findings],
-        abstentions=[replace(a, reason=terminal(a.reason)) for a in report.abstentions],
+        findings=[
+            replace(
+                f,
+                title=terminal(f.title, 200),
+                message=terminal(f.message, 2000),
+                remedy=[terminal(r, 400) for r in f.remedy],
+            )
+            for f in report.findings
+        ],
+        abstentions=[(terminal(rules, 400), terminal(reason, 400)) for rules, reason in blocks.abstentions(report)],
         conditions=terminal(blocks.conditions(report), 1000),
     )

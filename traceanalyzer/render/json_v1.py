@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 from traceanalyzer.report.model import ReportData
+
+# A pair of backslashes first, so that an escaped backslash before a "u" is not read as an escape.
+_ESCAPES = re.compile(r"\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|(?P<lone>\\ud[89a-f][0-9a-f]{2})")
 
 
 def render_json(report: ReportData, *, indent: int | None = 1) -> str:
@@ -12,4 +16,12 @@ def render_json(report: ReportData, *, indent: int | None = 1) -> str:
 
     All but ASCII is escaped, so that neither a terminal nor a wrong encoding can be hurt by a name.
     """
-    return json.dumps(report.to_dict(), indent=indent, allow_nan=False, ensure_ascii=True) + "\n"
+    return dump(report.to_dict(), indent=indent)
+
+
+def dump(value: object, *, indent: int | None = 1) -> str:
+    """Return a value as JSON in ASCII; half of a surrogate pair, which strict readers refuse, becomes U+FFFD."""
+    text = json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=True)
+    if "\\ud" in text:
+        text = _ESCAPES.sub(lambda m: "\\ufffd" if m["lone"] else m[0], text)
+    return text + "\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
 from traceanalyzer.render.escape import markdown, markdown_code
@@ -10,7 +12,22 @@ from traceanalyzer.report.model import FindingRow, ReportData
 MAX_LINES = 60
 MAX_CHARACTERS = 65_000
 _NAME = 80
-_SENTENCE = 700
+_TRACE_LINES = 8
+_REASONS = 12
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """How many rows stand open, and how many characters of the trace one text may hold."""
+
+    kernels: int
+    findings: int
+    sentence: int = 700
+    line: int = 300
+    reason: int = 240
+    note: int = 600
+
+
 _ICONS = {"ok": "OK", "suspect": "SUSPECT", "cannot-judge": "CANNOT JUDGE"}
 
 
@@ -20,26 +37,31 @@ def render_markdown(report: ReportData, *, top: int = 10) -> str:
     The verdict, the kernel table and the findings stand open; everything else is folded. Only the kernel
     rows and the findings vary in number, so they are what is shortened, and a line says by how many.
     """
-    for rows, findings in ((top, 8), (top, 5), (top, 3), (min(top, 8), 3), (min(top, 5), 3), (3, 2), (1, 1)):
-        lines = _lines(report, rows, findings)
+    rounds = ((top, 8), (top, 5), (top, 3), (min(top, 8), 3), (min(top, 5), 3), (3, 2), (1, 1))
+    # A character takes up to eight when escaped ("@"). At the last limits a report holds under 6,000 characters of
+    # the trace in sentences and 40 short cells, so the last round always fits; a test holds this at the worst.
+    for limits in (*(_Limits(*r) for r in rounds), _Limits(1, 1, 200, 80, 60, 200)):
+        lines = _lines(report, limits)
         text = "\n".join(lines) + "\n"
         if len(lines) <= MAX_LINES and len(text) <= MAX_CHARACTERS:
-            return text
-    # every cell is bounded, so the last round always fits; a test holds this
+            break
     return text
 
 
-def _lines(report: ReportData, top: int, findings: int) -> list[str]:
+def _lines(report: ReportData, limits: _Limits) -> list[str]:
     verdict = report.verdict
+    about = blocks.trace_lines(report)
+    if len(about) > _TRACE_LINES:
+        about[_TRACE_LINES - 1 :] = [f"and {len(about) - _TRACE_LINES + 1} more notes on the file in the JSON report"]
     lines = [
         f"### GPU trace report: {_ICONS[verdict.status]}",
         "",
-        f"**{markdown(verdict.headline, _SENTENCE).strip()}**",
+        f"**{markdown(verdict.headline, limits.sentence).strip()}**",
         "",
-        "Trace " + "<br>".join(markdown(line, 300) for line in blocks.trace_lines(report)[:8]),
+        "Trace " + "<br>".join(markdown(line, limits.line) for line in about),
         "",
     ]
-    kernels = blocks.kernels(report, top)
+    kernels = blocks.kernels(report, limits.kernels)
     if kernels is not None:
         flat = blocks.Block(kernels.title, kernels.columns, [r for r in kernels.rows if not r[0].startswith("  ")])
         lines += [
@@ -48,14 +70,15 @@ def _lines(report: ReportData, top: int, findings: int) -> list[str]:
             f"<sub>{' · '.join(markdown(n, 200) for n in [kernels.title, *kernels.notes])}</sub>",
             "",
         ]
-    lines += _findings(report, findings)
+    lines += _findings(report, limits)
     lines += _ladder(report)
-    lines += _folded("Queue, idle time and linkage", _details(report))
+    lines += _folded("Queue, idle time and linkage", _details(report, limits))
     if report.abstentions:
-        said = "<br>".join(markdown(f"{a.rule}: {a.reason}", 240) for a in report.abstentions[:12])
-        more = f"<br>and {len(report.abstentions) - 12} more" if len(report.abstentions) > 12 else ""
+        reasons = blocks.abstentions(report)
+        said = "<br>".join(markdown(f"{rules}: {reason}", limits.reason) for rules, reason in reasons[:_REASONS])
+        more = f"<br>and {len(reasons) - _REASONS} more" if len(reasons) > _REASONS else ""
         lines += _folded(f"Not judged ({len(report.abstentions)})", [said + more])
-    lines += [f"<sub>{markdown(blocks.conditions(report), 600)}</sub>"]
+    lines += [f"<sub>{markdown(blocks.conditions(report), limits.note)}</sub>"]
     return lines
 
 
@@ -74,19 +97,20 @@ def _table(block: blocks.Block) -> list[str]:
     return [head, rule, *body]
 
 
-def _findings(report: ReportData, limit: int) -> list[str]:
+def _findings(report: ReportData, limits: _Limits) -> list[str]:
     if not report.findings:
         return ["No findings.", ""]
-    lines = [_finding(f) for f in report.findings[:limit]]
-    rest = report.findings[limit:]
+    lines = [_finding(f, limits) for f in report.findings[: limits.findings]]
+    rest = report.findings[limits.findings :]
     if rest:
         codes = ", ".join(dict.fromkeys(f.rule for f in rest[:20]))
         lines.append(f"- and {len(rest)} more: {markdown(codes, 200)}")
     return [*lines, ""]
 
 
-def _finding(finding: FindingRow) -> str:
-    text = f"- **{finding.rule} {markdown(finding.title, 60)}** ({finding.severity}, {finding.grade}): {markdown(finding.message, _SENTENCE)}"
+def _finding(finding: FindingRow, limits: _Limits) -> str:
+    head = f"- **{markdown(finding.rule, 20)} {markdown(finding.title, 60)}** ({finding.severity}, {markdown(finding.grade, 20)})"
+    text = f"{head}: {markdown(finding.message, limits.sentence)}"
     if finding.evidence:
         row = finding.evidence[0]
         text += f" E.g. at {row.at_us:,.3f} us: {markdown_code(row.what, _NAME)}{markdown(' ' + row.note, 120) if row.note else ''}."
@@ -112,7 +136,7 @@ def _folded(title: str, body: list[str]) -> list[str]:
     return [f"<details><summary>{markdown(title, 80)}</summary>", "", *body, "", "</details>", ""]
 
 
-def _details(report: ReportData) -> list[str]:
+def _details(report: ReportData, limits: _Limits) -> list[str]:
     parts: list[str] = []
     for block in (blocks.devices(report), blocks.idle(report), blocks.threads(report, 3)):
         if block is None:
@@ -120,7 +144,7 @@ def _details(report: ReportData) -> list[str]:
         kept = blocks.Block(block.title, block.columns, block.rows[:1], block.names)
         parts += [*_table(kept), ""]
     clock = blocks.clock_line(report)
-    last = [markdown(report.coverage.sentence, 600)] + ([markdown(clock, 200)] if clock else [])
+    last = [markdown(report.coverage.sentence, limits.note)] + ([markdown(clock, 200)] if clock else [])
     more = max(len(report.devices), len(report.threads), len(report.idle)) - 1
     if more > 0:
         last.append(f"{show.plural(more, 'more row')} in the JSON report")

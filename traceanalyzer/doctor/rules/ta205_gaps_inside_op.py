@@ -47,9 +47,6 @@ from traceanalyzer.doctor.rule import (
     us,
 )
 
-LEAST_IDLE = 0.1
-"""Idle share of an operation's span from which its span is no kernel time."""
-
 
 class GapsInsideOp(Rule):
     """The device idles inside an operation of several kernels."""
@@ -57,7 +54,7 @@ class GapsInsideOp(Rule):
     code = "TA205"
     name = "gaps-inside-op"
     family = "queue"
-    thresholds = ()
+    thresholds = ("gap_share",)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "three kernels 7 us apart",
@@ -99,7 +96,7 @@ class GapsInsideOp(Rule):
                 continue
             span, busy = float(np.median(op.span_ns)), float(np.median(op.busy_ns))
             idle = 1 - busy / span if span else 0.0
-            if idle <= LEAST_IDLE:
+            if idle <= analysis.options.threshold("gap_share"):
                 continue
             found.append(
                 self.finding(
@@ -113,7 +110,7 @@ class GapsInsideOp(Rule):
                         "span_p50_us": us(span),
                         "busy_p50_us": us(busy),
                         "idle_share": round(idle, 6),
-                        "threshold_idle_share": LEAST_IDLE,
+                        "threshold_idle_share": analysis.options.threshold("gap_share"),
                         "kernels_per_call": op.kernels_per_iteration,
                         "self_time_p50_us": us(stats.median(op.self_ns)),
                     },

@@ -47,9 +47,6 @@ from traceanalyzer.doctor.rule import (
     us,
 )
 
-LEAST_PER_ITERATION = 0.8
-"""Synchronises per iteration from which they belong to the loop."""
-
 
 class SyncInLoop(Rule):
     """A synchronise in every iteration empties the queue."""
@@ -57,7 +54,7 @@ class SyncInLoop(Rule):
     code = "TA301"
     name = "sync-in-loop"
     family = "sync"
-    thresholds = ()
+    thresholds = ("syncs_per_iteration",)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a synchronise behind each call", loop(12, 20, 10, sync=6.0), allows=("TA202", "TA406", "TA504", "TA501")
@@ -81,7 +78,7 @@ class SyncInLoop(Rule):
             at = np.flatnonzero(analysis.host.syncs & np.isin(calls.thread, list(threads)))
             at = at[(calls.start_ns[at] >= starts[0]) & (calls.start_ns[at] < starts[-1])]
             per = len(at) / (len(starts) - 1)
-            if per < LEAST_PER_ITERATION:
+            if per < analysis.options.threshold("syncs_per_iteration"):
                 continue
             reading = op.readings.get("event_pair_sync")
             wall = op.readings.get("wall_sync_each")
@@ -103,7 +100,7 @@ class SyncInLoop(Rule):
                         "synchronises": len(at),
                         "iterations": len(starts) - 1,
                         "per_iteration": round(per, 3),
-                        "threshold_per_iteration": LEAST_PER_ITERATION,
+                        "threshold_per_iteration": analysis.options.threshold("syncs_per_iteration"),
                         "self_time_p50_us": us(own),
                         "wall_sync_each_us": us(wall),
                         "event_pair_sync_us": us(reading),

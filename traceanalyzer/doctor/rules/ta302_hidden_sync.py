@@ -51,9 +51,6 @@ from traceanalyzer.doctor.rule import (
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.tables import NO_ROW
 
-LEAST_SHARE = 0.8
-"""Share of iterations with a blocking copy from which it belongs to the loop."""
-
 
 class HiddenSync(Rule):
     """A copy in every iteration blocks the host."""
@@ -61,7 +58,7 @@ class HiddenSync(Rule):
     code = "TA302"
     name = "hidden-sync"
     family = "sync"
-    thresholds = ()
+    thresholds = ("copy_iterations",)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "inputs from pageable memory in each iteration",
@@ -107,7 +104,7 @@ class HiddenSync(Rule):
             at = calls.start_ns[rows.call[blocking]]
             hit = np.unique(np.searchsorted(starts, at, side="right"))
             share = len(hit[(hit >= 0) & (hit <= len(starts))]) / len(starts)
-            if share < LEAST_SHARE:
+            if share < analysis.options.threshold("copy_iterations"):
                 continue
             own, copied = int(op.self_ns.sum()), int(rows.dur_ns[blocking].sum())
             found.append(
@@ -122,7 +119,7 @@ class HiddenSync(Rule):
                         "blocking_copies": len(blocking),
                         "iterations": len(starts),
                         "share": round(min(1.0, share), 6),
-                        "threshold_share": LEAST_SHARE,
+                        "threshold_share": analysis.options.threshold("copy_iterations"),
                         "copies_us": us(copied),
                         "kernels_us": us(own),
                     },

@@ -49,9 +49,6 @@ from traceanalyzer.doctor.rule import (
 )
 from traceanalyzer.trace.launch_names import ApiClass
 
-LEAST_SHARE = 0.1
-"""Share of the window spent on loading from which a mean over it is the loader's."""
-
 
 class ModuleLoad(Rule):
     """Code was loaded while the benchmark ran."""
@@ -59,7 +56,7 @@ class ModuleLoad(Rule):
     code = "TA402"
     name = "module-load-in-window"
     family = "warm-up"
-    thresholds = ()
+    thresholds = ("load_share",)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a module load before six launches",
@@ -98,11 +95,11 @@ class ModuleLoad(Rule):
         launched = calls.start_ns[analysis.host.launches]
         second = int(np.sort(launched)[1]) if len(launched) > 1 else int(ends.max())
         late = int(np.count_nonzero(starts > second))
-        if share <= LEAST_SHARE and not late:
+        if share <= analysis.options.threshold("load_share") and not late:
             return []
         return [
             self.finding(
-                Severity.WARNING if share > LEAST_SHARE else Severity.NOTE,
+                Severity.WARNING if share > analysis.options.threshold("load_share") else Severity.NOTE,
                 Grade.PROVEN,
                 "trace",
                 "no warm-up: code was loaded while it ran",
@@ -111,7 +108,7 @@ class ModuleLoad(Rule):
                 {
                     "load_us": us(spent),
                     "share": round(share, 6),
-                    "threshold_share": LEAST_SHARE,
+                    "threshold_share": analysis.options.threshold("load_share"),
                     "loads": len(starts),
                     "loads_behind_second_launch": late,
                 },

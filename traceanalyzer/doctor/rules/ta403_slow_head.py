@@ -48,9 +48,6 @@ from traceanalyzer.doctor.rule import (
     us,
 )
 
-GRAVE_SHARE = 0.15
-"""Share of slow calls from which they pull on the median too."""
-
 
 class SlowHead(Rule):
     """The first calls are slower than the later ones."""
@@ -58,7 +55,7 @@ class SlowHead(Rule):
     code = "TA403"
     name = "slow-head"
     family = "warm-up"
-    thresholds = ()
+    thresholds = ("head_share",)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a ramp over half of the calls",
@@ -95,7 +92,7 @@ class SlowHead(Rule):
             )
             found.append(
                 self.finding(
-                    Severity.WARNING if share >= GRAVE_SHARE else Severity.NOTE,
+                    Severity.WARNING if share >= analysis.options.threshold("head_share") else Severity.NOTE,
                     Grade.PROVEN,
                     op.iterations.name,
                     f"insufficient warm-up of `{name}`",

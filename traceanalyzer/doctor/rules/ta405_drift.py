@@ -47,8 +47,6 @@ from traceanalyzer.doctor.rule import (
     us,
 )
 
-LEAST_CHANGE = 0.03
-"""Total change from which a drift is worth a word."""
 LEAST_CALLS = 20
 """Fewer calls show no trend."""
 
@@ -59,7 +57,7 @@ class Drifting(Rule):
     code = "TA405"
     name = "drift"
     family = "warm-up"
-    thresholds = ()
+    thresholds = ("drift_change",)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "half a percent more with each call",
@@ -87,7 +85,11 @@ class Drifting(Rule):
             ):
                 continue
             trend = steadiness.drift(values)
-            if trend is None or abs(trend.total) <= LEAST_CHANGE or trend.low * trend.high <= 0:
+            if (
+                trend is None
+                or abs(trend.total) <= analysis.options.threshold("drift_change")
+                or trend.low * trend.high <= 0
+            ):
                 continue
             name = short(op.iterations.name)
             ends = [float(np.median(values[:5])), float(np.median(values[-5:]))]
@@ -103,7 +105,7 @@ class Drifting(Rule):
                         "total_change": round(trend.total, 6),
                         "low": round(trend.low, 6),
                         "high": round(trend.high, 6),
-                        "threshold_change": LEAST_CHANGE,
+                        "threshold_change": analysis.options.threshold("drift_change"),
                         "first5_p50_us": us(ends[0]),
                         "last5_p50_us": us(ends[1]),
                         "calls": len(values),

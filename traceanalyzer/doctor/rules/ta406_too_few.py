@@ -39,9 +39,6 @@ from traceanalyzer.doctor.rule import (
     short,
 )
 
-ENOUGH = 30
-"""Calls from which the interval of a median is usually narrow."""
-
 
 class TooFew(Rule):
     """An operation ran too few times for an interval."""
@@ -49,7 +46,7 @@ class TooFew(Rule):
     code = "TA406"
     name = "too-few"
     family = "warm-up"
-    thresholds = ()
+    thresholds = ("enough_calls",)
     positive: ClassVar[tuple[Example, ...]] = (Example("four calls", loop(4, 10, 30)),)
     negative: ClassVar[tuple[Example, ...]] = (Example("forty calls", loop(40, 10, 30)),)
 
@@ -60,7 +57,7 @@ class TooFew(Rule):
         found = []
         for op in analysis.operations:
             n = len(op.self_ns)
-            if n >= ENOUGH or not n or op.kernels_per_iteration == 0:
+            if n >= analysis.options.threshold("enough_calls") or not n or op.kernels_per_iteration == 0:
                 continue
             interval = stats.median_interval(op.self_ns)
             middle = stats.median(op.self_ns) or 0.0
@@ -80,7 +77,11 @@ class TooFew(Rule):
                     op.iterations.name,
                     f"only {n} calls of `{name}`",
                     f"`{name}` ran {n} times: {what}.",
-                    {"calls": n, "half_width": round(wide, 6) if wide is not None else None, "threshold_calls": ENOUGH},
+                    {
+                        "calls": n,
+                        "half_width": round(wide, 6) if wide is not None else None,
+                        "threshold_calls": analysis.options.threshold("enough_calls"),
+                    },
                     [],
                     ["record thirty calls or more"],
                 )

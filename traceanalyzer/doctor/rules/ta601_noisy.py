@@ -41,9 +41,6 @@ from traceanalyzer.doctor.rule import (
     short,
 )
 
-LEAST_CV = 0.10
-"""Robust scatter from which a median needs many calls."""
-
 
 class Noisy(Rule):
     """The time of an operation scatters."""
@@ -51,7 +48,7 @@ class Noisy(Rule):
     code = "TA601"
     name = "noisy"
     family = "statistics"
-    thresholds = ()
+    thresholds = ("robust_cv",)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "8 to 12 us",
@@ -68,7 +65,7 @@ class Noisy(Rule):
         found = []
         for op in analysis.operations:
             cv = steadiness.robust_cv(op.self_ns)
-            if cv is None or cv <= LEAST_CV or len(op.self_ns) < 10:
+            if cv is None or cv <= analysis.options.threshold("robust_cv") or len(op.self_ns) < 10:
                 continue
             needed = round((1.2533 * 1.96 * cv / 0.01) ** 2)
             rho = steadiness.lag_one(op.self_ns)
@@ -83,7 +80,7 @@ class Noisy(Rule):
                     f"(worth {steadiness.effective_n(len(op.self_ns), rho):.0f} independent ones).",
                     {
                         "robust_cv": round(cv, 6),
-                        "threshold_cv": LEAST_CV,
+                        "threshold_cv": analysis.options.threshold("robust_cv"),
                         "calls": len(op.self_ns),
                         "calls_for_1_percent": needed,
                         "lag_one_correlation": round(rho, 6) if rho is not None else None,

@@ -41,9 +41,6 @@ from traceanalyzer.doctor.rule import (
     us,
 )
 
-LEAST_SHARE = 0.02
-"""Excess of the sum over the union from which both must be shown."""
-
 
 class OverlapDoubleCount(Rule):
     """Kernels overlap, so their sum is not elapsed time."""
@@ -51,7 +48,7 @@ class OverlapDoubleCount(Rule):
     code = "TA604"
     name = "overlap-double-count"
     family = "statistics"
-    thresholds = ()
+    thresholds = ("overlap_share",)
     positive: ClassVar[tuple[Example, ...]] = (
         Example("kernels on two streams", (launch(0, 1), kernel(10, 20, 1), launch(1, 2), kernel(15, 20, 2, stream=8))),
     )
@@ -63,7 +60,7 @@ class OverlapDoubleCount(Rule):
         for device in analysis.devices:
             idle = device.idle
             over = idle.self_time_ns / idle.busy_ns - 1 if idle.busy_ns else 0.0
-            if over <= LEAST_SHARE:
+            if over <= analysis.options.threshold("overlap_share"):
                 continue
             label = analysis.trace.devices[device.device].label
             found.append(
@@ -78,7 +75,7 @@ class OverlapDoubleCount(Rule):
                         "self_time_us": us(idle.self_time_ns),
                         "busy_us": us(idle.busy_ns),
                         "excess": round(over, 6),
-                        "threshold_excess": LEAST_SHARE,
+                        "threshold_excess": analysis.options.threshold("overlap_share"),
                     },
                     [],
                     ["quote busy time, or the start-to-start interval per call"],

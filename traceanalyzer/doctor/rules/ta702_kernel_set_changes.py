@@ -45,9 +45,6 @@ from traceanalyzer.doctor.rule import (
     short,
 )
 
-LEAST_SHARE = 0.1
-"""Share of different iterations from which they are no exception."""
-
 
 class KernelSetChanges(Rule):
     """Iterations run different kernels."""
@@ -55,7 +52,7 @@ class KernelSetChanges(Rule):
     code = "TA702"
     name = "kernel-set-changes"
     family = "cheating"
-    thresholds = ()
+    thresholds = ("different_iterations",)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "every second iteration has an extra kernel",
@@ -98,7 +95,7 @@ class KernelSetChanges(Rule):
             common = max(set(sets), key=sets.count)
             odd = [int(i) for i, s in zip(op.worked, sets, strict=True) if s != common]
             share = len(odd) / len(sets)
-            if share <= LEAST_SHARE:
+            if share <= analysis.options.threshold("different_iterations"):
                 continue
             name = short(op.iterations.name)
             found.append(
@@ -112,7 +109,7 @@ class KernelSetChanges(Rule):
                         "iterations": len(sets),
                         "different": len(odd),
                         "share": round(share, 6),
-                        "threshold_share": LEAST_SHARE,
+                        "threshold_share": analysis.options.threshold("different_iterations"),
                     },
                     [
                         activity_evidence(analysis, int(op.iterations.rows[i][0]), "first row of a different iteration")

@@ -84,7 +84,9 @@ class ClaimIsAnotherNumber(Rule):
             own = f"self-time p50 {show_us(result.self_ns)}{span}, n {len(result.op.self_ns)}"
             if result.kind == "confirmed":
                 severity, headline = Severity.NOTE, f"the claim of {claim.text} is confirmed"
-                message = f"The claim of {claim.text} agrees with the device self-time of `{name}` ({own})."
+                message = (
+                    f"The claim of {claim.text} is confirmed: it agrees with the device self-time of `{name}` ({own})."
+                )
             elif result.kind == "another":
                 severity, headline = Severity.WARNING, f"the claim of {claim.text} is {result.matches[0][0]}"
                 message = (

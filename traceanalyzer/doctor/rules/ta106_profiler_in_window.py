@@ -1,0 +1,106 @@
+"""TA106 profiler-in-window: the profiler worked inside the measured window.
+
+What it checks
+    Overhead records of the profiler (buffer requests, flushes, instrumentation) beside the launches.
+
+Why it matters
+    A flush in the middle of a launch holds the host for milliseconds, and the device waits.
+
+How it is decided
+    Overhead within the launches' window over 1 % of it, or one record over 1 ms. The intervals are left out
+    of the steady dispatch. A note: medians do not move. PROVEN.
+
+Example
+    One buffer request of 2,980 us among launches 10 us apart: the mean dispatch is 436 us, the median 10.
+
+What to do
+    Enlarge the buffers; drop the first profiler cycle; quote medians.
+
+When it is wrong
+    Overhead that falls into idle time does no harm.
+
+References
+    pytorch/kineto#1020.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from traceanalyzer.analysis import intervals
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    loop,
+    overhead,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    overhead_evidence,
+    show_us,
+    us,
+)
+
+
+class ProfilerInWindow(Rule):
+    """The profiler worked inside the measured window."""
+
+    code = "TA106"
+    name = "profiler-in-window"
+    family = "integrity"
+    thresholds = ("overhead_share", "overhead_us")
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example("a buffer request of 3 ms", (*loop(20, 40, 50), overhead("Activity Buffer Request", 1290, 3000))),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example("a short flush", (*loop(60, 40, 50), overhead("Buffer Flush", 1290, 4))),
+    )
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        over, calls = analysis.trace.overheads, analysis.trace.calls
+        at = calls.start_ns[analysis.host.launches & analysis.chosen.calls]
+        if len(at) < 2 or not len(over):
+            return []
+        low, high = int(at.min()), int(at.max())
+        names = [analysis.trace.names[i].lower() for i in over.name.tolist()]
+        ours = np.array(
+            ["lazy" not in n and "module" not in n and "command buffer" not in n for n in names], dtype=bool
+        )
+        inside = np.flatnonzero(ours & (over.end_ns > low) & (over.start_ns < high))
+        if not len(inside):
+            return []
+        starts, ends = np.maximum(over.start_ns[inside], low), np.minimum(over.end_ns[inside], high)
+        spent = intervals.length(*intervals.union(starts, ends))
+        longest = int((ends - starts).max())
+        share = spent / max(1, high - low)
+        limit, long_limit = (
+            analysis.options.threshold("overhead_share"),
+            analysis.options.threshold("overhead_us") * 1000,
+        )
+        if share <= limit and longest <= long_limit:
+            return []
+        worst = inside[np.argsort(starts - ends, kind="stable")][:3]
+        return [
+            self.finding(
+                Severity.NOTE,
+                Grade.PROVEN,
+                "trace",
+                "the profiler worked inside the window",
+                f"The profiler's own work takes {show_us(spent)} ({share:.1%}) of the launches' window, {show_us(longest)} at most in one piece. Intervals it fills are left out "
+                "of the steady dispatch; means over the window hold it.",
+                {
+                    "overhead_us": us(spent),
+                    "share": round(share, 6),
+                    "threshold_share": limit,
+                    "longest_us": us(longest),
+                    "threshold_longest_us": long_limit / 1000,
+                },
+                [overhead_evidence(analysis, int(r)) for r in worst.tolist()],
+                ["drop the first profiler cycle and enlarge its buffers", "quote medians"],
+            )
+        ]

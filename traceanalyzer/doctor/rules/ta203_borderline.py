@@ -1,0 +1,95 @@
+"""TA203 borderline: the profiler may have made the queue CPU-bound.
+
+What it checks
+    Whether kernel and dispatch are so close that the profiler's cost decides.
+
+Why it matters
+    The profiler adds to every dispatch. A kernel of nearly that length may keep the queue fed without it.
+
+How it is decided
+    Kernel over dispatch between 0.7 and 1.3 for an operation, with launches that meet an empty stream.
+    Information only; a CPU-bound finding silences it. HINT.
+
+Example
+    A 15 us kernel dispatched every 17 us under the profiler.
+
+What to do
+    Record the protocol ladder: wall time without the profiler decides.
+
+When it is wrong
+    Many healthy kernels sit here.
+
+References
+    timing-model.md B.6.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade, QueueState
+from traceanalyzer.doctor.example import (
+    kernel,
+    launch,
+    loop,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    short,
+    show_us,
+)
+
+
+class Borderline(Rule):
+    """The profiler may have made the queue CPU-bound."""
+
+    code = "TA203"
+    name = "borderline"
+    family = "queue"
+    thresholds = ("borderline_low", "borderline_high")
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "every third launch is late",
+            tuple(
+                e
+                for i in range(30)
+                for e in (
+                    launch(60 * (i // 3) + 16 * (i % 3), i + 1),
+                    kernel(60 * (i // 3) + 4 + 18 * (i % 3), 18, i + 1),
+                )
+            ),
+            allows=("TA202",),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (Example("dispatch far below the kernel", loop(40, 10, 30)),)
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        if not analysis.operations:
+            return self.abstain(f"no operation was found: {analysis.no_operations}")
+        found = []
+        low, high = analysis.options.threshold("borderline_low"), analysis.options.threshold("borderline_high")
+        for op in analysis.operations:
+            if op.symbols is None or op.queue.state is not QueueState.MIXED or not op.symbols.total_dispatch:
+                continue
+            ratio = op.symbols.total_kernel / op.symbols.total_dispatch
+            if not low <= ratio <= high:
+                continue
+            name = short(op.iterations.name)
+            found.append(
+                self.finding(
+                    Severity.NOTE,
+                    Grade.HINT,
+                    op.iterations.name,
+                    f"`{name}` is borderline",
+                    f"`{name}` takes {show_us(op.symbols.total_kernel)} for {show_us(op.symbols.total_dispatch)} of dispatch ({ratio:.2f}) and only part of its launches meet an "
+                    "empty stream: the profiler, which slows the host, may decide which of the two leads.",
+                    {"kernel_over_dispatch": round(ratio, 6), "threshold_low": low, "threshold_high": high},
+                    [],
+                    ["time the loop once without the profiler: wall clock, synchronise once"],
+                )
+            )
+        return found

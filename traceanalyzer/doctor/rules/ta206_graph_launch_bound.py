@@ -1,0 +1,113 @@
+"""TA206 graph-launch-bound: replays of a short graph are bound by their launch.
+
+What it checks
+    Whether graph launches meet an empty stream although a graph is replayed.
+
+Why it matters
+    A replay still costs the host a launch. A graph shorter than that interval measures it, not the kernels.
+
+How it is decided
+    Half of the replays starved and the kernels of a replay shorter than the interval between launches.
+    PROVEN by starvation.
+
+Example
+    Four kernels of 11 us in a graph replayed every 100 us.
+
+What to do
+    Unroll more calls into one graph, so that its kernels outlast its launch.
+
+When it is wrong
+    Replaying end to end may be the product's real mode.
+
+References
+    triton-lang/triton#9480.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade, QueueState
+from traceanalyzer.doctor.example import (
+    kernel,
+    launch,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    activity_evidence,
+    show_us,
+    us,
+)
+
+
+class GraphLaunchBound(Rule):
+    """Replays of a short graph are bound by their launch."""
+
+    code = "TA206"
+    name = "graph-launch-bound"
+    family = "queue"
+    thresholds = ("starved_fraction",)
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "replays of a short graph every 100 us",
+            tuple(
+                e
+                for i in range(4)
+                for e in (
+                    launch(100 * i, i + 1, 9, "cudaGraphLaunch"),
+                    *(kernel(100 * i + 20 + 12 * j, 11, i + 1, f"node_{j}") for j in range(4)),
+                )
+            ),
+            allows=("TA201", "TA202", "TA205"),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "a graph longer than its launch interval",
+            tuple(
+                e
+                for i in range(6)
+                for e in (
+                    launch(100 * i, i + 1, 9, "cudaGraphLaunch"),
+                    *(kernel(20 + 482 * i + 120 * j, 119, i + 1, f"node_{j}") for j in range(4)),
+                )
+            ),
+        ),
+    )
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        if not analysis.replays:
+            return []
+        found = []
+        for replay, queue in zip(analysis.replays, analysis.replay_queues, strict=True):
+            own, dispatch = stats.median(replay.self_ns), stats.median(replay.dispatch_ns)
+            if queue.state is not QueueState.CPU_BOUND or own is None or dispatch is None or own >= dispatch:
+                continue
+            met = queue.starved + queue.dry
+            found.append(
+                self.finding(
+                    Severity.WARNING,
+                    queue.grade or Grade.HINT,
+                    replay.api,
+                    "graph launches are too slow for so short a graph",
+                    f"{met} of {queue.counted} replays of a graph of {replay.kernels} kernels met an empty stream: the kernels take {show_us(own)}, the next launch comes every "
+                    f"{show_us(dispatch)}. Events around the loop read the launch.",
+                    {
+                        "replays": len(replay.opening),
+                        "starved_replays": met,
+                        "counted": queue.counted,
+                        "threshold_starved_fraction": analysis.options.threshold("starved_fraction"),
+                        "self_time_p50_us": us(own),
+                        "dispatch_p50_us": us(dispatch),
+                        "nodes": replay.nodes,
+                    },
+                    [activity_evidence(analysis, int(r), "opens a replay") for r in replay.opening[:3].tolist()],
+                    ["unroll more calls into one graph", "quote the kernels' self-time"],
+                )
+            )
+        return found

@@ -1,0 +1,97 @@
+"""TA303 blocking-launches: launch calls last until their kernels end.
+
+What it checks
+    Whether each launch call returns only when its kernel has ended.
+
+Why it matters
+    CUDA_LAUNCH_BLOCKING=1 (or a debugger) serialises host and device: every interval is then dispatch +
+    kernel.
+
+How it is decided
+    Nine of ten launch calls end behind their kernel and last at least 0.9 of it, ten launches or more.
+    PROVEN as a fact, a HINT as to the cause.
+
+Example
+    Launch calls of 60 us around kernels of 55.
+
+What to do
+    Unset CUDA_LAUNCH_BLOCKING and record again.
+
+When it is wrong
+    Tiny kernels behind long calls.
+
+References
+    CUDA documentation, environment variables.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from traceanalyzer.analysis.clocks import ClockState
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    kernel,
+    launch,
+    loop,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    call_evidence,
+)
+from traceanalyzer.trace.categories import RowKind
+
+LEAST_LAUNCHES = 10
+"""Fewer launches show no habit."""
+
+
+class BlockingLaunches(Rule):
+    """Launch calls last until their kernels end."""
+
+    code = "TA303"
+    name = "blocking-launches"
+    family = "sync"
+    thresholds = ()
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "launch calls of 60 us around kernels of 52",
+            tuple(e for i in range(12) for e in (launch(100 * i, i + 1, 60), kernel(100 * i + 5, 52, i + 1))),
+            allows=("TA201", "TA202"),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (Example("launch calls that return at once", loop(40, 10, 30)),)
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        rows, calls = analysis.trace.activities, analysis.trace.calls
+        at = np.flatnonzero(analysis.waits.opens_call & analysis.chosen.rows & (rows.kind == RowKind.KERNEL))
+        if len(at) < LEAST_LAUNCHES:
+            return []
+        if analysis.clocks.state is ClockState.DISAGREE:
+            return self.abstain("host and device clocks disagree")
+        call_of = rows.call[at]
+        behind = (calls.end_ns[call_of] >= rows.end_ns[at]) & (
+            calls.end_ns[call_of] - calls.start_ns[call_of] >= 0.9 * rows.dur_ns[at]
+        )
+        share = float(np.mean(behind))
+        long_enough = float(np.median(rows.dur_ns[at])) > 10_000
+        if share < 0.9 or not long_enough:
+            return []
+        return [
+            self.finding(
+                Severity.WARNING,
+                Grade.HINT,
+                "trace",
+                "launches block until their kernel ends",
+                f"{share:.0%} of {len(at)} launch calls return only behind the end of their kernel: it looks like CUDA_LAUNCH_BLOCKING=1. Host and device take turns, "
+                "and every interval is their sum.",
+                {"launches": len(at), "blocking_share": round(share, 6), "threshold_share": 0.9},
+                [call_evidence(analysis, int(c)) for c in call_of[behind][:3].tolist()],
+                ["unset CUDA_LAUNCH_BLOCKING and record again"],
+            )
+        ]

@@ -1,0 +1,129 @@
+"""TA502 gap-dependent-duration: kernels take longer after a longer pause.
+
+What it checks
+    Whether self-times go with the idle time before them.
+
+Why it matters
+    Clocks fall and caches cool while the device waits; the kernel then runs slower than back to back.
+
+How it is decided
+    Kendall rank correlation of self-time and gap over 0.3 with p under 0.01, and the upper half of the gaps
+    over 3 % slower than the lower, thirty calls or more. DERIVED; it needs gaps that differ.
+
+Example
+    Pauses of 5 and 200 us in turn: 20 us after a short one, 23 after a long one.
+
+What to do
+    Quote a back-to-back run, or lock the clocks.
+
+When it is wrong
+    Both vary with the input.
+
+References
+    ROCm/vllm PR 928.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import ClassVar
+
+import numpy as np
+
+from traceanalyzer.analysis import steadiness
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    kernel,
+    launch,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    short,
+    show_us,
+)
+
+_PAUSES = [50 + 10 * ((7 * i) % 20) for i in range(40)]
+_STARTS = list(accumulate(_PAUSES))
+
+
+class GapDependentDuration(Rule):
+    """Kernels take longer after a longer pause."""
+
+    code = "TA502"
+    name = "gap-dependent-duration"
+    family = "clocks"
+    thresholds = ("gap_tau", "gap_effect")
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "longer after longer pauses",
+            tuple(
+                e
+                for i in range(40)
+                for e in (
+                    launch(_STARTS[i], i + 1),
+                    kernel(_STARTS[i] + 4, 20 + _PAUSES[i] * 0.03, i + 1),
+                )
+            ),
+            allows=("TA201", "TA202", "TA601", "TA602", "TA507", "TA404", "TA605"),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "steady whatever the pause",
+            tuple(
+                e
+                for i in range(40)
+                for e in (
+                    launch(_STARTS[i], i + 1),
+                    kernel(_STARTS[i] + 4, 20, i + 1),
+                )
+            ),
+        ),
+    )
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        found = []
+        rows = analysis.trace.activities
+        tau_limit, effect_limit = analysis.options.threshold("gap_tau"), analysis.options.threshold("gap_effect")
+        for op in analysis.operations:
+            if len(op.worked) < 30 or op.kernels_per_iteration != 1:
+                continue
+            first = np.array([int(op.iterations.rows[int(i)][-1]) for i in op.worked[1:]])
+            gaps, own = analysis.waits.gap_ns[first], rows.dur_ns[first]
+            if len(np.unique(gaps)) < 5 or np.median(gaps) <= 0:
+                continue
+            tau, z = steadiness.kendall(gaps, own)
+            middle = np.median(gaps)
+            low, high = own[gaps <= middle], own[gaps > middle]
+            if not len(low) or not len(high):
+                continue
+            effect = float(np.median(high)) / float(np.median(low)) - 1
+            # z of 2.576 is p = 0.01, two-sided
+            if tau <= tau_limit or z < 2.576 or effect <= effect_limit:
+                continue
+            name = short(op.iterations.name)
+            found.append(
+                self.finding(
+                    Severity.NOTE,
+                    Grade.DERIVED,
+                    op.iterations.name,
+                    f"`{name}` is slower after a pause",
+                    f"`{name}` takes {show_us(float(np.median(low)))} after short gaps and {show_us(float(np.median(high)))} after long ones ({effect:+.1%}, rank correlation {tau:.2f}): "
+                    "clocks or caches do not keep through the pause.",
+                    {
+                        "tau": round(tau, 6),
+                        "threshold_tau": tau_limit,
+                        "z": round(z, 3),
+                        "effect": round(effect, 6),
+                        "threshold_effect": effect_limit,
+                        "calls": len(own),
+                    },
+                    [],
+                    ["quote a back-to-back run, or lock the clocks"],
+                )
+            )
+        return found

@@ -1,0 +1,110 @@
+"""TA602 mean-is-not-median: mean and median of an operation differ.
+
+What it checks
+    The mean of the self-times against their median.
+
+Why it matters
+    Where they differ, the column that was printed decides the result.
+
+How it is decided
+    Over 5 % apart, ten calls or more, and neither a slow head (TA403) nor a change of level (TA404) that
+    explains it. A note. PROVEN.
+
+Example
+    One call in ten takes four times as long.
+
+What to do
+    Quote the median with its interval, and say how long the tail is.
+
+When it is wrong
+    A workload with a real tail.
+
+References
+    doctor-rules.md.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from traceanalyzer.analysis import stats, steadiness
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    kernel,
+    launch,
+    loop,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    short,
+    show_us,
+    us,
+)
+
+
+class MeanIsNotMedian(Rule):
+    """Mean and median of an operation differ."""
+
+    code = "TA602"
+    name = "mean-is-not-median"
+    family = "statistics"
+    thresholds = ("mean_median",)
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "one call in eight takes four times as long",
+            tuple(
+                e
+                for i in range(32)
+                for e in (
+                    launch(5 * i, i + 1),
+                    kernel(300 + 10.5 * i + 30 * ((i + 4) // 8), 40 if i % 8 == 4 else 10, i + 1),
+                )
+            ),
+            allows=("TA507", "TA601", "TA202", "TA604"),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (Example("no tail", loop(40, 10, 30)),)
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        found = []
+        limit = analysis.options.threshold("mean_median")
+        for op in analysis.operations:
+            values = op.self_ns
+            middle = stats.median(values)
+            if (
+                len(values) < 10
+                or not middle
+                or steadiness.slow_head(values) is not None
+                or steadiness.changepoint(values) is not None
+            ):
+                continue
+            away = float(values.mean()) / middle - 1
+            if abs(away) <= limit:
+                continue
+            name = short(op.iterations.name)
+            tail = float(np.mean(values > 1.5 * middle))
+            found.append(
+                self.finding(
+                    Severity.NOTE,
+                    Grade.PROVEN,
+                    op.iterations.name,
+                    f"mean and median of `{name}` differ",
+                    f"The mean self-time of `{name}` is {show_us(float(values.mean()))}, its median {show_us(middle)} ({away:+.1%}); {tail:.1%} of the calls take over 1.5 times the median.",
+                    {
+                        "mean_us": us(float(values.mean())),
+                        "p50_us": us(middle),
+                        "difference": round(away, 6),
+                        "threshold_difference": limit,
+                        "tail_share": round(tail, 6),
+                    },
+                    [],
+                    ["quote the median with its interval"],
+                )
+            )
+        return found

@@ -1,0 +1,96 @@
+"""TA603 timer-quantum: kernels are so short that the clock's step shows.
+
+What it checks
+    The step in which self-times of an operation are counted, against their median.
+
+Why it matters
+    Below the clock's resolution a median moves in steps, and small differences vanish.
+
+How it is decided
+    The step (greatest common divisor of the times, or whole microseconds) is over 2 % of the median, with
+    three distinct values or more. A note. DERIVED.
+
+Example
+    Self-times of 1.984, 2.016 and 2.048 us: steps of 32 ns, 1.6 % of the median; in whole microseconds 1, 2
+    and 3.
+
+What to do
+    Batch several calls, and time the batch.
+
+When it is wrong
+    Times that are truly constant.
+
+References
+    timing-model.md B.6.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.example import (
+    kernel,
+    launch,
+    loop,
+)
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import (
+    Example,
+    Rule,
+    short,
+    show_us,
+)
+
+
+class TimerQuantum(Rule):
+    """Kernels are so short that the clock's step shows."""
+
+    code = "TA603"
+    name = "timer-quantum"
+    family = "statistics"
+    thresholds = ("quantum_share",)
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "whole microseconds",
+            tuple(e for i in range(30) for e in (launch(2 * i, i + 1), kernel(100 + 6 * i, 2 + i % 3, i + 1))),
+            allows=("TA504", "TA601", "TA202", "TA507", "TA602"),
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (Example("constant times", loop(40, 10, 30)),)
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        found = []
+        limit = analysis.options.threshold("quantum_share")
+        for op in analysis.operations:
+            distinct = np.unique(op.self_ns)
+            middle = stats.median(op.self_ns)
+            if len(distinct) < 3 or not middle or op.kernels_per_iteration != 1:
+                continue
+            step = int(np.gcd.reduce(np.diff(distinct)))
+            if step <= limit * middle:
+                continue
+            name = short(op.iterations.name)
+            found.append(
+                self.finding(
+                    Severity.NOTE,
+                    Grade.DERIVED,
+                    op.iterations.name,
+                    f"the clock's step shows in `{name}`",
+                    f"Self-times of `{name}` come in steps of {step / 1000:g} us, {step / middle:.1%} of their median of {show_us(middle)}: differences below that cannot be seen.",
+                    {
+                        "step_us": step / 1000,
+                        "step_share": round(step / middle, 6),
+                        "threshold_share": limit,
+                        "distinct_values": len(distinct),
+                    },
+                    [],
+                    ["batch several calls and time the batch"],
+                )
+            )
+        return found
