@@ -121,35 +121,41 @@ def _symbols(
     rows, calls = trace.activities, trace.calls
     if len(work) < 2:
         return None, [], f"only {len(work)} iteration with device work"
-    shapes: dict[bytes, list[Int64]] = {}
-    for part in work:
-        linked = part[rows.call[part] != NO_ROW]
-        if len(linked) == len(part):
-            shapes.setdefault(rows.name[part].tobytes(), []).append(part)
+    shapes: dict[tuple[bytes, bytes], list[int]] = {}
+    leads = _first_of_call(rows.call, work)
+    for i, (part, lead) in enumerate(zip(work, leads, strict=True)):
+        if (rows.call[part] != NO_ROW).all():
+            shapes.setdefault((rows.name[part].tobytes(), lead.tobytes()), []).append(i)
     if not shapes:
         return None, [], "no iteration is linked to launches throughout"
     regular = max(shapes.values(), key=len)
     if 2 * len(regular) < len(work):
         return None, [], "iterations differ in their kernels, so no launch stands for a typical one"
-    times: list[list[tuple[float, float]]] = []
-    for part in regular:
-        owners, first = np.unique(rows.call[part], return_index=True)
-        owners = owners[np.argsort(first)]
-        kernel = [float(rows.dur_ns[part[rows.call[part] == c]].sum()) for c in owners.tolist()]
-        previous = host.previous[owners]
-        if (previous == NO_ROW).any():
-            continue
-        dispatch = calls.start_ns[owners] - calls.start_ns[previous]
-        # behind a synchronise the host starts anew when it returns; the launch is submitted when its call ends
-        dispatch = np.where(host.after_sync[owners], calls.end_ns[owners] - host.sync_end_ns[owners], dispatch)
-        times.append(list(zip(dispatch.astype(float).tolist(), kernel, strict=True)))
-    if not times:
+    # rows of iterations x places of a row in its iteration; launches in order of their first row
+    table = np.stack([work[i] for i in regular])
+    lead = leads[regular[0]]
+    by_launch = np.argsort(lead, kind="stable")
+    places, begins = np.unique(lead[by_launch], return_index=True)
+    kernels = np.add.reduceat(rows.dur_ns[table[:, by_launch]], begins, axis=1)
+    owners = rows.call[table[:, places]]
+    previous = host.previous[owners]
+    dispatch = calls.start_ns[owners] - calls.start_ns[previous]
+    # behind a synchronise the host starts anew when it returns; the launch is submitted when its call ends
+    dispatch = np.where(host.after_sync[owners], calls.end_ns[owners] - host.sync_end_ns[owners], dispatch)
+    whole = (previous != NO_ROW).all(axis=1)
+    if not whole.any():
         return None, [], "no iteration has a launch before it to measure dispatch from"
-    columns = np.array(times)
-    return (
-        operation_symbols(
-            machine, np.median(columns[:, :, 0], axis=0).tolist(), np.median(columns[:, :, 1], axis=0).tolist()
-        ),
-        times,
-        "",
-    )
+    columns = np.stack([dispatch[whole], kernels[whole]], axis=-1).astype(float)
+    times = [[(d, k) for d, k in iteration] for iteration in columns.tolist()]
+    typical = np.median(columns, axis=0)
+    return operation_symbols(machine, typical[:, 0].tolist(), typical[:, 1].tolist()), times, ""
+
+
+def _first_of_call(call: Int64, parts: list[Int64]) -> list[Int64]:
+    """Return, for each row of each part, the place in the part of the first row of the same call."""
+    lengths = np.array([len(p) for p in parts])
+    begins = np.cumsum(lengths) - lengths
+    part = np.repeat(np.arange(len(parts)), lengths)
+    keys = part * (int(call.max()) + 2) + call[np.concatenate(parts)] + 1
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    return np.split(first[which] - begins[part], begins[1:])

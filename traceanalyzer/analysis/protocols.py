@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 
 PROTOCOLS = (
     "wall_nosync", "wall_sync_each", "wall_sync_once", "event_pair", "event_pair_sync", "event_loop", "do_bench",
@@ -81,11 +82,9 @@ class Symbols:
 
     def launch_and_rest(self) -> list[tuple[float, float]]:
         """Return, for each kernel, host time to its launch and device time from its start to the call's end."""
-        result, launched = [], 0.0
-        for j, dispatch in enumerate(self.dispatch):
-            launched += dispatch
-            result.append((launched, sum(self.kernels[j:]) + (len(self.kernels) - 1 - j) * self.gap))
-        return result
+        launched = list(accumulate(self.dispatch))
+        rest = list(accumulate(reversed(self.kernels), lambda after, kernel: after + self.gap + kernel))
+        return list(zip(launched, reversed(rest), strict=True))
 
     def critical_path(self) -> float:
         """M, host start to last kernel end on an empty queue, less the launch latency."""
@@ -94,11 +93,7 @@ class Symbols:
 
 def _loop_path(s: Symbols) -> float:
     """Critical path of N calls from an empty queue: the slowest is decided in the first call or in the last."""
-    n = s.calls - 1
-    return max(
-        max(launched + rest + n * s.device_time, n * s.total_dispatch + launched + rest)
-        for launched, rest in s.launch_and_rest()
-    )
+    return s.critical_path() + (s.calls - 1) * max(s.device_time, s.total_dispatch)
 
 
 def wall_nosync(s: Symbols) -> float:

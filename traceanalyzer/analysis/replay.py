@@ -13,7 +13,9 @@ from traceanalyzer.analysis.protocols import Symbols
 
 Times = list[list[tuple[float, float]]]
 """Per iteration, (dispatch, kernel) of each launch in nanoseconds."""
-MOST_ITERATIONS = 2000
+MOST_LAUNCHES = 10_000
+LEAST_ITERATIONS = 5
+"""A replay ends after so many launches, though not before so many iterations: medians no longer move."""
 
 
 class _Queue:
@@ -22,11 +24,16 @@ class _Queue:
         self.now = self.free = 0.0
         self.behind_work = False
 
-    def work(self, dispatch: float, kernel: float) -> None:
-        self.now += dispatch
-        start = max(self.now + self.s.latency, self.free + (self.s.gap if self.behind_work else 0.0))
-        self.free = start + kernel
-        self.behind_work = True
+    def work(self, launches: list[tuple[float, float]]) -> None:
+        """Launch (dispatch, kernel) in turn."""
+        now, free, latency = self.now, self.free, self.s.latency
+        gap = self.s.gap if self.behind_work else 0.0
+        for dispatch, kernel in launches:
+            now += dispatch
+            arrival, ready = now + latency, free + gap
+            free = (arrival if arrival > ready else ready) + kernel
+            gap = self.s.gap
+        self.now, self.free, self.behind_work = now, free, True
 
     def record(self) -> float:
         self.now += self.s.record
@@ -40,9 +47,9 @@ class _Queue:
 
 def replayed(protocol: str, times: Times, s: Symbols) -> float | None:
     """Return the reading per call in nanoseconds; None of nothing or for a protocol that needs no replay."""
-    times = times[:MOST_ITERATIONS]
     if not times:
         return None
+    times = times[: max(LEAST_ITERATIONS, MOST_LAUNCHES // len(times[0]))]
     queue = _Queue(s)
     values: list[float] = []
     start = stamp = 0.0
@@ -51,13 +58,12 @@ def replayed(protocol: str, times: Times, s: Symbols) -> float | None:
         start = queue.now
     for iteration in times:
         if protocol == "do_bench":
-            queue.work(s.clear_dispatch, s.clear)
+            queue.work([(s.clear_dispatch, s.clear)])
         if protocol in ("event_pair", "event_pair_sync", "do_bench"):
             stamp = queue.record()
         if protocol == "wall_sync_each":
             start = queue.now
-        for dispatch, kernel in iteration:
-            queue.work(dispatch, kernel)
+        queue.work(iteration)
         if protocol in ("event_pair", "event_pair_sync", "do_bench"):
             values.append(queue.record() - stamp)
         if protocol in ("event_pair_sync", "wall_sync_each"):

@@ -7,6 +7,7 @@ type and unit stand in :mod:`traceanalyzer.trace.schema`, from which the documen
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -54,7 +55,7 @@ class Activities(Table):
     graph_node: Bool
     call: Int64
 
-    @property
+    @cached_property
     def dur_ns(self) -> Int64:
         """Self-time of each row in nanoseconds."""
         return self.end_ns - self.start_ns
