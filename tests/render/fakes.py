@@ -25,7 +25,17 @@ from traceanalyzer.report.model import (
 )
 
 Row = TypeVar("Row")
-PROTOCOLS = ["wall_nosync", "wall_sync_each", "wall_sync_once", "event_pair", "event_pair_sync", "event_loop", "do_bench", "graph_unrolled", "profiler_self_time"]
+PROTOCOLS = [
+    "wall_nosync",
+    "wall_sync_each",
+    "wall_sync_once",
+    "event_pair",
+    "event_pair_sync",
+    "event_loop",
+    "do_bench",
+    "graph_unrolled",
+    "profiler_self_time",
+]
 SYMBOLS = ["dispatch", "kernels", "latency", "record", "sync", "gap", "clear"]
 
 

@@ -16,7 +16,7 @@ from traceanalyzer.analysis.launching import Launching
 from traceanalyzer.analysis.selection import Chosen
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.names import is_fill
-from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
+from traceanalyzer.trace.tables import NO_ROW, Int32, Int64, Trace
 
 CAPTURE_PREFIX = "traceanalyzer.call:"
 """Ranges that capture writes around each call, followed by the operation's name."""
@@ -119,7 +119,7 @@ def _by_ranges(
     table, calls = trace.ranges, trace.calls
     processes = np.array([t.process for t in trace.threads], dtype=object)
     launching = np.flatnonzero(host.launches & chosen.calls)
-    owned = _rows_by_call(trace, chosen)
+    owned = _Owned(trace, chosen)
     windows, rows, call_rows = [], [], []
     for r in ranges.tolist():
         low, high = int(table.start_ns[r]), int(table.end_ns[r])
@@ -127,28 +127,41 @@ def _by_ranges(
         inside = inside[processes[calls.thread[inside]] == processes[table.thread[r]]]
         windows.append((low, high))
         call_rows.append(inside[np.argsort(calls.start_ns[inside], kind="stable")])
-        rows.append(_sorted_rows(trace, [owned.get(c) for c in inside.tolist()]))
+        rows.append(owned.started(inside))
     used = sum(len(c) for c in call_rows)
     how = f"{len(windows)} ranges called {name!r}"
     return Iterations(name, method, how, certainty, rows, call_rows, windows, len(launching) - used)
 
 
-def _rows_by_call(trace: Trace, chosen: Chosen) -> dict[int, Int64]:
-    call = trace.activities.call
-    at = np.flatnonzero(chosen.rows & (call != NO_ROW))
-    at = at[np.argsort(call[at], kind="stable")]
-    if not len(at):
-        return {}
-    parts = np.split(at, np.flatnonzero(np.diff(call[at])) + 1)
-    return {int(call[p[0]]): p for p in parts}
+class _Owned:
+    """The chosen device rows of each launch call."""
 
+    def __init__(self, trace: Trace, chosen: Chosen) -> None:
+        call = trace.activities.call
+        at = np.flatnonzero(chosen.rows & (call != NO_ROW))
+        self._rows = at[np.argsort(call[at], kind="stable")]
+        self._calls = call[self._rows]
+        self._start_ns = trace.activities.start_ns
 
-def _sorted_rows(trace: Trace, parts: list[Int64 | None]) -> Int64:
-    found = [p for p in parts if p is not None]
-    if not found:
-        return np.empty(0, dtype=np.int64)
-    rows = np.concatenate(found)
-    return rows[np.argsort(trace.activities.start_ns[rows], kind="stable")]
+    def of(self, call: int) -> Int64:
+        """Return the rows of one call in the table's order."""
+        low, high = np.searchsorted(self._calls, (call, call + 1))
+        return self._rows[int(low) : int(high)]
+
+    def started(self, calls: Int64) -> Int64:
+        """Return the rows of some calls in order of start."""
+        low, high = np.searchsorted(self._calls, calls), np.searchsorted(self._calls, calls, side="right")
+        counts = high - low
+        rows: Int64 = self._rows[np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())]
+        return rows[np.argsort(self._start_ns[rows], kind="stable")]
+
+    def shapes(self, calls: Int64, name: Int32) -> Int64:
+        """Return a number for each call, equal where the names of its rows are equal in order."""
+        low, high = np.searchsorted(self._calls, calls), np.searchsorted(self._calls, calls, side="right")
+        names = name[self._rows]
+        seen: dict[bytes, int] = {}
+        bounds = zip(low.tolist(), high.tolist(), strict=True)
+        return np.array([seen.setdefault(names[x:y].tobytes(), len(seen)) for x, y in bounds], dtype=np.int64)
 
 
 def _by_pattern(trace: Trace, chosen: Chosen) -> list[Iterations] | str:
@@ -159,16 +172,13 @@ def _by_pattern(trace: Trace, chosen: Chosen) -> list[Iterations] | str:
         return "no device row is linked to a launch, so no pattern of launches can be read"
     lanes = rows.lane[usable]
     busiest = int(np.argmax(np.bincount(lanes, weights=rows.dur_ns[usable].astype(float) + 1)))
-    owned = _rows_by_call(trace, chosen)
+    owned = _Owned(trace, chosen)
     at = np.unique(rows.call[usable[lanes == busiest]])
     at = at[np.argsort(calls.start_ns[at], kind="stable")]
-    shapes: dict[bytes, int] = {}
-    tokens = np.array(
-        [shapes.setdefault(rows.name[owned[c]].tobytes(), len(shapes)) for c in at.tolist()], dtype=np.int64
-    )
+    tokens = owned.shapes(at, rows.name)
     n = len(tokens)
     if n < LEAST_REPEATS:
-        return f"only {n} launches on the busiest stream"
+        return f"only {n} launch{'' if n == 1 else 'es'} on the busiest stream"
     period = next(
         (
             p
@@ -189,14 +199,14 @@ def _wanted(n: int, period: int) -> float:
     return min(_CONVINCING, 1 - 2.5 * period / n) if n < 40 * period else _CONVINCING
 
 
-def _single_launch_ops(trace: Trace, owned: dict[int, Int64], at: Int64, tokens: Int64) -> list[Iterations] | str:
+def _single_launch_ops(trace: Trace, owned: _Owned, at: Int64, tokens: Int64) -> list[Iterations] | str:
     """Each launch is a call; every shape that occurs often enough is an operation."""
     found = []
     for token in np.unique(tokens).tolist():
         mine = at[tokens == token]
         if len(mine) < LEAST_REPEATS:
             continue
-        rows = [_sorted_rows(trace, [owned[c]]) for c in mine.tolist()]
+        rows = [owned.started(c) for c in mine[:, None]]
         name = trace.names[trace.activities.name[rows[0][0]]]
         how = f"the same launch {len(mine)} times"
         found.append(
@@ -214,7 +224,7 @@ def _single_launch_ops(trace: Trace, owned: dict[int, Int64], at: Int64, tokens:
     return found or "no launch repeats three times"
 
 
-def _pattern_op(trace: Trace, owned: dict[int, Int64], at: Int64, tokens: Int64, period: int) -> list[Iterations] | str:
+def _pattern_op(trace: Trace, owned: _Owned, at: Int64, tokens: Int64, period: int) -> list[Iterations] | str:
     calls = trace.calls
     wait = np.diff(calls.start_ns[at], prepend=calls.start_ns[at[0]])
     # a call begins where the host took longest, seen over all repeats
@@ -243,9 +253,9 @@ def _pattern_op(trace: Trace, owned: dict[int, Int64], at: Int64, tokens: Int64,
             skipped += 1
     if len(groups) <= LEAST_REPEATS or 2 * len(groups) * period < len(at):
         return f"a pattern of {period} launches does not repeat whole often enough"
-    rows = [_sorted_rows(trace, [owned[c] for c in g.tolist()]) for g in groups]
+    rows = [owned.started(g) for g in groups]
     covered = sum(int(trace.activities.dur_ns[r].sum()) for r in rows)
-    if 2 * covered < sum(int(trace.activities.dur_ns[owned[c]].sum()) for c in at.tolist()):
+    if 2 * covered < int(trace.activities.dur_ns[owned.started(at)].sum()):
         return f"the pattern of {period} launches that repeats holds little of the stream's work"
     durations = {int(r): int(trace.activities.dur_ns[r]) for r in rows[0].tolist()}
     longest = max(durations, key=lambda r: durations[r])
@@ -255,8 +265,8 @@ def _pattern_op(trace: Trace, owned: dict[int, Int64], at: Int64, tokens: Int64,
     return [Iterations(name, "repeating kernels", how, certainty, rows, groups, None, len(at) - len(groups) * period)]
 
 
-def _opens_with_fill(trace: Trace, owned: dict[int, Int64], at: Int64, tokens: Int64, token: int) -> bool:
-    first = owned[int(at[np.flatnonzero(tokens == token)[0]])]
+def _opens_with_fill(trace: Trace, owned: _Owned, at: Int64, tokens: Int64, token: int) -> bool:
+    first = owned.of(int(at[np.flatnonzero(tokens == token)[0]]))
     row = int(first[0])
     kind, name = trace.activities.kind[row], trace.names[trace.activities.name[row]]
     inputs = kind == RowKind.MEMCPY and "HtoD" in name

@@ -158,4 +158,5 @@ def _first_of_call(call: Int64, parts: list[Int64]) -> list[Int64]:
     part = np.repeat(np.arange(len(parts)), lengths)
     keys = part * (int(call.max()) + 2) + call[np.concatenate(parts)] + 1
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    return np.split(first[which] - begins[part], begins[1:])
+    places = first[which] - begins[part]
+    return [places[b : b + n] for b, n in zip(begins.tolist(), lengths.tolist(), strict=True)]

@@ -154,7 +154,7 @@ def _temper(
         reason = f"{linkage.captured} launches were recorded into a graph and ran nothing; {linkage.launches} ran"
         return replace(queue, state=QueueState.UNKNOWN, grade=None, reason=reason)
     if queue.counted < FEW_LAUNCHES and not _regular(threads):
-        reason = f"only {queue.counted} launches, at irregular intervals"
+        reason = f"too few launches ({queue.counted}), at irregular intervals"
         return replace(queue, state=QueueState.UNKNOWN, grade=None, reason=reason)
     if idle_share < options.threshold("idle_share"):
         return replace(queue, state=QueueState.MIXED, reason=f"starved launches, but only {idle_share:.1%} idle")

@@ -133,5 +133,5 @@ def judge(
             f"{late} launches were called just before the stream fell idle, too late to fill it",
         )
     elif n < stats.MIN_N_FOR_INTERVAL:
-        grade, reason = Grade.DERIVED, f"only {n} launches"
+        grade, reason = Grade.DERIVED, f"only {n} launch{'' if n == 1 else 'es'}"
     return QueueVerdict(state, grade, n, met_empty, after, late, reason)

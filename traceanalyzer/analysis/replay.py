@@ -14,7 +14,7 @@ from traceanalyzer.analysis.protocols import Symbols
 Times = list[list[tuple[float, float]]]
 """Per iteration, (dispatch, kernel) of each launch in nanoseconds."""
 MOST_LAUNCHES = 10_000
-LEAST_ITERATIONS = 5
+LEAST_ITERATIONS = 3
 """A replay ends after so many launches, though not before so many iterations: medians no longer move."""
 
 
@@ -47,7 +47,7 @@ class _Queue:
 
 def replayed(protocol: str, times: Times, s: Symbols) -> float | None:
     """Return the reading per call in nanoseconds; None of nothing or for a protocol that needs no replay."""
-    if not times:
+    if not times or protocol in ("graph_unrolled", "profiler_self_time"):
         return None
     times = times[: max(LEAST_ITERATIONS, MOST_LAUNCHES // len(times[0]))]
     queue = _Queue(s)

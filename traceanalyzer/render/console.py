@@ -74,7 +74,7 @@ def render_console(report: ReportData, *, top: int = 20, width: int = WIDTH, col
         line("Not judged", "bold")
         reasons = blocks.abstentions(report)
         for rules, reason in reasons[:_FINDINGS]:
-            line(f"{rules}: {reason}", indent=2)
+            line(terminal(f"{rules}: {reason}", _NOTE), indent=2)
         if len(reasons) > _FINDINGS:
             line(f"and {show.plural(len(reasons) - _FINDINGS, 'more reason')} (all in JSON)", indent=2)
     console.print()
@@ -107,7 +107,7 @@ def _widths(block: blocks.Block) -> list[int]:
 def _parts(block: blocks.Block, width: int) -> list[blocks.Block]:
     """Return the block in as many tables as it takes, the first column in each: a number cut short is a wrong number."""
     shown = replace(block, rows=[[terminal(cell, 400) for cell in row] for row in block.rows])
-    least = [min(w, _NAME_COLUMN) if n in block.names else w for n, w in enumerate(_widths(shown))]
+    least = [_NAME_COLUMN if n in block.names else w for n, w in enumerate(_widths(shown))]
     parts, columns, used = [], [0], least[0]
     for number in range(1, len(least)):
         if used + 1 + least[number] > width and len(columns) > 1:
@@ -133,7 +133,7 @@ def _table(block: blocks.Block, width: int) -> Table:
     widths = _widths(block)
     left = width - sum(w for n, w in enumerate(widths) if n not in block.names) - (len(widths) - 1)
     for place, number in enumerate(sorted(block.names)):
-        widths[number] = max(1, min(widths[number], left // (len(block.names) - place)))
+        widths[number] = max(_NAME_COLUMN, min(widths[number], left // (len(block.names) - place)))
         left -= widths[number]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
     for number, title in enumerate(block.columns):
@@ -166,13 +166,13 @@ def _print_finding(line: Line, finding: FindingRow) -> None:
     line(head, _SEVERITY_STYLE[finding.severity], 2)
     line(finding.message, indent=4)
     if finding.numbers:
-        line(f"numbers: {blocks.numbers(finding)}", indent=4)
+        line(terminal(f"numbers: {blocks.numbers(finding)}", _NOTE), indent=4)
     for row in finding.evidence[:_EVIDENCE]:
         length = f", {show.us(row.dur_us)} us long" if row.dur_us is not None else ""
         note = f": {row.note}" if row.note else ""
-        line(f"at {row.at_us:,.3f} us{length}: {_shown(row.what)}{note}", indent=4)
+        line(terminal(f"at {row.at_us:,.3f} us{length}: {_shown(row.what)}{note}", _NOTE), indent=4)
     for remedy in finding.remedy:
-        line(f"-> {remedy}", indent=4)
+        line(terminal(f"-> {remedy}", _NOTE), indent=4)
 
 
 def _shown(name: str) -> str:

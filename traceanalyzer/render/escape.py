@@ -33,7 +33,7 @@ def visible(text: str) -> str:
     """Return the whole text, however long, with the same escapes as :func:`terminal`."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(c if _is_plain(c) else _visible(c) for c in text)
+    return text.translate({ord(c): _visible(c) for c in set(text) if not _is_plain(c)})
 
 
 def _is_plain(char: str) -> bool:

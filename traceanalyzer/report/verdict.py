@@ -57,10 +57,12 @@ def _good_news(analysis: Analysis) -> str:
     queue, idle = device.queue, device.idle
     busy = idle.busy_ns / idle.span_ns if idle.span_ns else 0.0
     met = queue.starved + queue.starved_after_sync + queue.dry
+    # launches behind a running kernel count among those that met an empty queue, not among the starved
+    found = f"nothing queued ({queue.dry} of them behind a kernel still running)" if queue.dry else "the stream empty"
     text = {
-        QueueState.GPU_BOUND: f"the queue stays ahead of the device; {met} of {queue.counted} launches found the stream empty",
+        QueueState.GPU_BOUND: f"the queue stays ahead of the device; {met} of {queue.counted} launches found {found}",
         QueueState.SYNC_BOUND: f"synchronises empty the queue before {queue.starved_after_sync} of {queue.counted} launches",
-        QueueState.MIXED: f"no single cause: {met} of {queue.counted} launches found the stream empty",
+        QueueState.MIXED: f"no single cause: {met} of {queue.counted} launches found {found}",
     }.get(queue.state, "nothing found against these numbers")
     if idle.long_count and idle.long_ns > 0.1 * idle.span_ns:
         text += f", and {idle.long_count} long pauses hold {show_us(idle.long_ns)} of the {show_us(idle.span_ns - idle.busy_ns)} idle"

@@ -90,8 +90,9 @@ class CpuBoundQueue(Rule):
         late = queue.starved + queue.dry
         idle_share = 1 - idle.busy_ns / idle.span_ns
         ratio_limit = analysis.options.threshold("derived_ratio")
+        found = f"nothing queued ({queue.dry} behind a kernel about to end)" if queue.dry else "the stream empty"
         message = (
-            f"{late} of {queue.counted} launches ({late / queue.counted:.0%}) found the stream empty and the device was "
+            f"{late} of {queue.counted} launches ({late / queue.counted:.0%}) found {found} and the device was "
             f"idle {idle_share:.0%} of its time: it waits for the host. {self._sentence(pace)}"
         )
         unprofiled = pace.kernel_ns is not None and pace.dispatch_ns and pace.kernel_ns / pace.dispatch_ns
