@@ -7,7 +7,7 @@ Why it matters
     Heating and falling clocks make the result depend on the number of calls.
 
 How it is decided
-    Theil-Sen slope with Sen's 95 % interval on one side of zero and a total change over 3 %, twenty calls
+    Theil-Sen slope with Sen's 99.9 % interval on one side of zero and a total change over 3 %, twenty calls
     or more, and no change of level (TA404) or slow head (TA403) that explains it. DERIVED.
 
 Example
@@ -99,7 +99,7 @@ class Drifting(Rule):
                     Grade.DERIVED,
                     op.iterations.name,
                     f"`{name}` drifts by {trend.total:+.0%}",
-                    f"Self-times of `{name}` move by {trend.total:+.1%} through {len(values)} calls (95 % interval {trend.low:+.1%} to {trend.high:+.1%}), from "
+                    f"Self-times of `{name}` move by {trend.total:+.1%} through {len(values)} calls (99.9 % interval {trend.low:+.1%} to {trend.high:+.1%}), from "
                     f"{show_us(ends[0])} to {show_us(ends[1])}: the result depends on the number of calls.",
                     {
                         "total_change": round(trend.total, 6),
