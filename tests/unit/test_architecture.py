@@ -128,5 +128,5 @@ def test_samples_and_golden_reports_are_what_the_code_makes():
 
 
 def test_nobody_is_told_to_install_the_other_package_of_our_name():
-    for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *MODULES]:
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *MODULES]:
         assert "pip install traceanalyzer" not in path.read_text(encoding="utf-8"), path.name
