@@ -84,6 +84,26 @@ def test_a_clear_leads_its_call_and_counts_in_no_self_time(tmp_path):
     assert np.median(op.self_ns) == 9_000 and np.median(op.clear_ns) == 85_000
 
 
+def test_a_call_is_named_after_its_work_not_after_the_clear(tmp_path):
+    op = analysed(tmp_path, run(machine(), [(40_000, 10_000)], clear=85_000)).operations[0]
+    assert op.iterations.name == "kernel_0"
+
+
+def test_iterations_whose_launches_group_otherwise_do_not_break_the_symbols(tmp_path):
+    """The same kernels, in graph launches that own two rows and in plain launches that own one."""
+    events = trace()
+    for i in range(30):
+        at = 1000 + 200 * i
+        events.launch(at, api="cudaGraphLaunch" if i % 3 == 0 else "cudaLaunchKernel").kernel(at + 5, 10, name="a")
+        if i % 3:
+            events.launch(at + 8)
+        events.kernel(at + 16, 10, name="b")
+        events.range("call", at - 5, 60)
+    analysis = analyse(ta.read(events.write(tmp_path / "t.json")))
+    op = next(o for o in analysis.operations if o.iterations.method == "repeating range")
+    assert len(op.worked) == 30 and op.symbols is not None and len(op.symbols.kernels) == 2
+
+
 def test_a_few_irregular_iterations_at_head_and_tail_are_left_out(tmp_path):
     m = machine()
     for i in range(3):

@@ -257,12 +257,19 @@ def _pattern_op(trace: Trace, owned: _Owned, at: Int64, tokens: Int64, period: i
     covered = sum(int(trace.activities.dur_ns[r].sum()) for r in rows)
     if 2 * covered < int(trace.activities.dur_ns[owned.started(at)].sum()):
         return f"the pattern of {period} launches that repeats holds little of the stream's work"
-    durations = {int(r): int(trace.activities.dur_ns[r]) for r in rows[0].tolist()}
-    longest = max(durations, key=lambda r: durations[r])
-    name = f"{trace.names[trace.activities.name[longest]]}"
+    name = trace.names[trace.activities.name[_main_row(trace, rows[0])]]
     how = f"a pattern of {period} launches, {len(groups)} times"
     certainty = "likely" if 4 * skipped < len(at) else "uncertain"
     return [Iterations(name, "repeating kernels", how, certainty, rows, groups, None, len(at) - len(groups) * period)]
+
+
+def _main_row(trace: Trace, rows: Int64) -> int:
+    """Return the row that gives a call its name: the longest kernel that is no fill, else the longest row."""
+    table = trace.activities
+    work = [
+        r for r in rows.tolist() if table.kind[r] == RowKind.KERNEL and not is_fill(trace.names[table.name[r]])
+    ] or rows.tolist()
+    return int(max(work, key=lambda r: int(table.dur_ns[r])))
 
 
 def _opens_with_fill(trace: Trace, owned: _Owned, at: Int64, tokens: Int64, token: int) -> bool:

@@ -23,6 +23,8 @@ STEADY_CALLS = 1_000_000
 UNSEEN = {
     "record": "no event record in this trace: taken as free (typically 1-3 us)",
     "gap": "no queued rows seen: taken as 0",
+    "clear": "256 MiB on a device that is not in the table, typical value; set it with --clear-us",
+    "clear_dispatch": "typical value; the clear's launch is not told apart in a trace",
 }
 
 CLEAR_US = {
