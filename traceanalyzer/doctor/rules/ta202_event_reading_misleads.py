@@ -12,7 +12,8 @@ How it is decided
     reading_i = end_i - max(record_i + L, end of the previous work), with the record issued when the previous
     launch call (or the synchronise behind it) returned, and L measured on starved launches. It fires for a
     kernel whose median reading is over 1.10 times its median self-time and over 1 us more, and for whose
-    typical launch the same holds (a name with several configurations mixes their times). A warning when
+    typical launch the same holds (a name with several configurations mixes their times) though it came too
+    late for a backlog, in which a pair reads the kernel and the stream's own gap. A warning when
     such kernels hold half of all kernel time, else a note. Kernels with fewer than 3 readings are left to
     the table. DERIVED: L is an estimate.
 
@@ -123,4 +124,7 @@ class EventReadingMisleads(Rule):
         rows, known = analysis.trace.activities, analysis.readings.known
         at = np.flatnonzero((rows.name == kernel.name) & analysis.chosen.rows & known & analysis.waits.opens_call)
         # compared launch by launch, as products: a whole-microsecond trace has kernels of 0 us
-        return float(np.mean(analysis.readings.reading_ns[at] > ratio * rows.dur_ns[at])) > 0.5
+        over = analysis.readings.reading_ns[at] > ratio * rows.dur_ns[at]
+        # in a backlog the rest is the stream's own gap, not the host
+        arrival_ns = analysis.waits.launch_start_ns[at] + (analysis.readings.latency_ns or 0)
+        return float(np.mean(over & (arrival_ns > analysis.waits.previous_end_ns[at]))) > 0.5
