@@ -84,6 +84,15 @@ def test_a_clear_leads_its_call_and_counts_in_no_self_time(tmp_path):
     assert np.median(op.self_ns) == 9_000 and np.median(op.clear_ns) == 85_000
 
 
+@pytest.mark.parametrize(("kernel", "backlog_us"), [(10_000, 0), (45_000, 29.5 * 35)])
+def test_the_backlog_is_the_work_queued_when_a_call_arrives(tmp_path, kernel, backlog_us):
+    """Of 60 calls the queue grows by kernel less dispatch each; the median call is the thirtieth."""
+    path = tmp_path / "t.json"
+    path.write_text(to_json(document(run(machine(), [(10_000 if backlog_us else 40_000, kernel)]))), encoding="utf-8")
+    symbols = ta.analyze(path).to_dict()["ops"][0]["symbols"]
+    assert symbols["backlog_us"] == pytest.approx(backlog_us, abs=40)
+
+
 def test_a_call_is_named_after_its_work_not_after_the_clear(tmp_path):
     op = analysed(tmp_path, run(machine(), [(40_000, 10_000)], clear=85_000)).operations[0]
     assert op.iterations.name == "kernel_0"

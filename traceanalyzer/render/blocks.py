@@ -125,14 +125,14 @@ def ladder(report: ReportData, top: int) -> Block | None:
         rows.append([title, *cells])
     op = with_ladder[0]
     named = (
-        ("dispatch", "d"), ("kernels", "k"), ("latency", "L"), ("record", "e"), ("sync", "s"), ("gap", "g"), ("clear", "c")
+        ("dispatch", "d"), ("kernels", "k"), ("latency", "L"), ("record", "e"), ("sync", "s"), ("gap", "g"), ("clear", "c"), ("backlog", "b")
     )  # fmt: skip
     symbols = ", ".join(f"{short} {_symbol(op.symbols.get(f'{name}_us'))}" for name, short in named)
     notes = [f"symbols (us): {symbols}"]
     notes += [
         f"{name}: {how}"
         for name, how in op.symbol_sources.items()
-        if name in ("latency", "record", "sync", "gap", "clear")
+        if name in ("dispatch", "kernels", "latency", "record", "sync", "gap", "clear", "backlog")
     ]
     if any("(" in c for row in rows for c in row[1:]):
         notes.append(

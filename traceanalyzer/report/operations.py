@@ -51,6 +51,17 @@ def _symbols(s: Symbols | None) -> dict[str, float | list[float]]:
     }  # fmt: skip
 
 
+def _backlog(analysis: Analysis, op: OpFacts) -> dict[str, float | list[float]]:
+    """Return b, the device work still queued when a call's first launch arrives; nothing where no call shows it."""
+    waits = analysis.waits
+    first = np.array([int(op.iterations.rows[i][0]) for i in op.worked.tolist()], dtype=np.int64)
+    first = first[waits.linked[first] & ~waits.first[first]]
+    latency = op.symbols.latency if op.symbols else 0.0
+    queued = waits.previous_end_ns[first] - waits.launch_start_ns[first] - latency
+    found = us(stats.median(np.maximum(0, queued)))
+    return {} if found is None else {"backlog_us": found}
+
+
 def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str]) -> OpRow:
     found = op.iterations
     interval = stats.median_interval(op.self_ns)
@@ -74,8 +85,15 @@ def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str]) -> 
         dispatch_p50_us=us(stats.median(op.dispatch_ns)),
         readings=_readings(op.readings),
         readings_replayed=_readings(op.replays),
-        symbols=_symbols(op.symbols),
-        symbol_sources=analysis.machine.found if op.symbols else {},
+        symbols=_symbols(op.symbols) | _backlog(analysis, op) if op.symbols else {},
+        symbol_sources={
+            "dispatch": "median over calls, launch to launch",
+            "kernels": "median over calls, by launch",
+            **analysis.machine.found,
+            "backlog": "median device work still queued when a call's first launch arrives",
+        }
+        if op.symbols
+        else {},
         no_ladder=op.no_ladder,
         queue=str(op.queue.state),
         grade=str(op.queue.grade) if op.queue.grade else None,
