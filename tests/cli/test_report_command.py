@@ -190,3 +190,33 @@ def test_frames_have_the_documented_columns(loop):
     for table, columns in SCHEMAS.items():
         assert list(frame(loaded, table).columns) == [c.name for c in columns]
     assert frame(loaded, "activities")["launch"].notna().all()
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full here")
+def test_a_full_disk_is_one_line_and_no_traceback():
+    trace_file = ROOT / "samples" / "cpu_bound_loop.json"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "traceanalyzer", "report", str(trace_file)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "standard output" in done.stderr
+
+
+def test_output_goes_into_a_pipe_and_through_a_link_without_replacing_them(tmp_path):
+    trace_file = str(ROOT / "samples" / "cpu_bound_loop.json")
+    pipe, link, real = tmp_path / "pipe", tmp_path / "link.txt", tmp_path / "real.txt"
+    os.mkfifo(pipe)
+    real.write_text("old")
+    link.symlink_to(real)
+    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True)
+    for target in (pipe, link):
+        assert (
+            subprocess.run([sys.executable, "-m", "traceanalyzer", "report", trace_file, "-o", str(target)]).returncode
+            == 0
+        )
+    assert reader.communicate(timeout=20)[0].startswith("Suspect") and pipe.is_fifo()
+    assert link.is_symlink() and real.read_text().startswith("Suspect")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.txt", "pipe", "real.txt"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -11,24 +12,52 @@ from traceanalyzer.errors import OptionError
 def write_output(text: str, output: str | None) -> None:
     """Write the text to the file, or to standard output when ``output`` is None or ``-``.
 
-    A file is written beside its place and then moved there, so that a failure leaves the old one whole.
+    A file is written beside its place and then moved there, so that a failure leaves the old one whole; a link's
+    target is written, and a device or pipe is written to, never replaced. Raises OptionError when it cannot be.
     """
-    if output in (None, "-"):
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
-        sys.stdout.flush()
+    text = text if text.endswith("\n") else text + "\n"
+    if output is None or output == "-":
+        _write_stdout(text)
         return
-    assert output is not None
     target = Path(output)
-    partial = target.with_name(target.name + ".part")
+    name = target.name
     try:
         if target.is_dir():
-            raise OptionError("cannot_write", f"'{target.name}' is a folder", hint="give a file name to -o")
-        partial.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
-        partial.replace(target)
+            raise OptionError("cannot_write", f"'{name}' is a folder", hint="give a file name to -o")
+        target = target.resolve()
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8")
+        else:
+            _replace(target, text)
     except OSError as error:
-        partial.unlink(missing_ok=True) if partial.parent.is_dir() else None
+        raise OptionError("cannot_write", f"'{name}': {error.strerror}", hint="check what was given to -o") from None
+
+
+def _replace(target: Path, text: str) -> None:
+    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        # "x": a file of that name is somebody else's
+        with partial.open("x", encoding="utf-8") as file:
+            file.write(text)
+        partial.replace(target)
+    except FileExistsError:
+        raise
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def _write_stdout(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise  # a reader like `head` has enough: no fault
+    except OSError as error:
+        # what stays in the buffer would fail again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise OptionError(
-            "cannot_write", f"'{target.name}': {error.strerror}", hint="check the folder given to -o"
+            "cannot_write", f"standard output: {error.strerror}", hint="make room, or write elsewhere with -o"
         ) from None
 
 
