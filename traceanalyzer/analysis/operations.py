@@ -145,10 +145,11 @@ def _symbols(
     whole = (previous != NO_ROW).all(axis=1)
     if not whole.any():
         return None, [], "no iteration has a launch before it to measure dispatch from"
-    columns = np.stack([dispatch[whole], kernels[whole]], axis=-1).astype(float)
-    times = [[(d, k) for d, k in iteration] for iteration in columns.tolist()]
-    typical = np.median(columns, axis=0)
-    return operation_symbols(machine, typical[:, 0].tolist(), typical[:, 1].tolist()), times, ""
+    times = [
+        [(d, k) for d, k in i] for i in np.stack([dispatch[whole], kernels[whole]], axis=-1).astype(float).tolist()
+    ]
+    typical = (np.median(dispatch[whole], axis=0).tolist(), np.median(kernels, axis=0).tolist())
+    return operation_symbols(machine, *typical), times, ""
 
 
 def _first_of_call(call: Int64, parts: list[Int64]) -> list[Int64]:

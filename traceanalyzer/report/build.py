@@ -13,17 +13,13 @@ from traceanalyzer.analysis.idle import IdleFacts, Pause
 from traceanalyzer.analysis.kernels import KernelFacts
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.finding import Abstained, Finding
+from traceanalyzer.doctor.rule import us
 from traceanalyzer.options import THRESHOLDS
 from traceanalyzer.report import model
 from traceanalyzer.report.operations import op_rows
 from traceanalyzer.report.verdict import verdict
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.names import scrub_paths, short_names
-
-
-def us(ns: float | None) -> float | None:
-    """Return microseconds of nanoseconds; None stays None."""
-    return None if ns is None else round(float(ns) / 1000, 6)
 
 
 def _us(ns: float) -> float:

@@ -14,14 +14,10 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.protocols import Symbols
 from traceanalyzer.analysis.queue import QueueVerdict
 from traceanalyzer.analysis.symbols import operation_symbols
+from traceanalyzer.doctor.rule import us
 from traceanalyzer.report.model import OpRow
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.names import short_names
-
-
-def us(ns: float | None) -> float | None:
-    """Return microseconds of nanoseconds; None stays None."""
-    return None if ns is None else round(float(ns) / 1000, 6)
 
 
 def op_rows(analysis: Analysis, clean: Callable[[str], str]) -> list[OpRow]:
@@ -57,7 +53,8 @@ def _backlog(analysis: Analysis, op: OpFacts) -> dict[str, float | list[float]]:
     first = np.array([int(op.iterations.rows[i][0]) for i in op.worked.tolist()], dtype=np.int64)
     first = first[waits.linked[first] & ~waits.first[first]]
     latency = op.symbols.latency if op.symbols else 0.0
-    queued = waits.previous_end_ns[first] - waits.launch_start_ns[first] - latency
+    submitted = analysis.trace.calls.end_ns[analysis.trace.activities.call[first]]  # L counts from here
+    queued = waits.previous_end_ns[first] - submitted - latency
     found = us(stats.median(np.maximum(0, queued)))
     return {} if found is None else {"backlog_us": found}
 
@@ -100,6 +97,12 @@ def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str]) -> 
     )
 
 
+def _no_ladder(judged: bool, dispatch_ns: float | None) -> str:
+    if not judged:
+        return "host and device clocks disagree; launch latency cannot be measured"
+    return "" if dispatch_ns is not None else "only one replay, so no dispatch interval"
+
+
 def _replay(analysis: Analysis, replay: ReplayFacts, queue: QueueVerdict, clean: Callable[[str], str]) -> OpRow:
     first = short_names([clean(analysis.trace.names[replay.first_name])])[0]
     dispatch, span, own = stats.median(replay.dispatch_ns), stats.median(replay.span_ns), stats.median(replay.self_ns)
@@ -134,7 +137,7 @@ def _replay(analysis: Analysis, replay: ReplayFacts, queue: QueueVerdict, clean:
         readings_replayed=_readings({}),
         symbols=_symbols(symbols),
         symbol_sources=analysis.machine.found if symbols else {},
-        no_ladder="" if symbols else "only one replay, so no dispatch interval",
+        no_ladder=_no_ladder(judged, dispatch),
         queue=str(queue.state),
         grade=str(queue.grade) if queue.grade else None,
     )

@@ -38,7 +38,7 @@ def verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
         lead = min(warnings, key=lambda f: LEADS.index(f.rule) if f.rule in LEADS else len(LEADS))
         also = [f for f in warnings if f is not lead and f.rule.startswith("TA1")]
         extra = f" Also: {also[0].headline}." if also else ""
-        if not extra and (rest := [f for f in warnings if f is not lead and f.rule != "TA202"]):
+        if not extra and (rest := [f for f in warnings if f.rule not in (lead.rule, "TA202")]):
             extra = f" Also: {rest[0].headline.split('. ')[0].rstrip('.')}."
         headline = lead.headline if lead.headline.endswith(".") else f"{lead.headline}."
         return Verdict("suspect", f"Suspect: {headline} {_first_remedy(lead)}{extra}")

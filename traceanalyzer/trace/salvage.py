@@ -35,6 +35,11 @@ class Salvage:
             self.notes.append(sentence)
 
     @property
+    def device_rows_left_out(self) -> int:
+        """Number of kernels, copies and fills that are in the file and in no number."""
+        return sum(n for reason, n in self.excluded.items() if reason.startswith(("kernel:", "copy:", "fill:")))
+
+    @property
     def touched(self) -> bool:
         """True when anything was repaired, dropped or missing."""
         return bool(self.repaired or self.excluded or self.notes or self.incomplete)

@@ -51,11 +51,7 @@ class NoDeviceActivity(Rule):
         if rows.any():
             return []
         calls = analysis.coverage.launch_calls
-        dropped = sum(
-            n
-            for reason, n in analysis.trace.meta.salvage.excluded.items()
-            if reason.startswith(("kernel", "copy", "fill"))
-        )
+        dropped = analysis.trace.meta.salvage.device_rows_left_out
         where = "selection" if len(rows) else "trace"
         message = f"The {where} holds no usable device row (kernel, copy or fill)"
         if calls:

@@ -83,13 +83,20 @@ class LostRecords(Rule):
             share = len(linkage.lost) / linkage.launch_calls
             head = f", {linkage.lost_head} of them before the first that has one" if linkage.lost_head else ""
             ids = [int(analysis.trace.calls.corr[row]) for row in linkage.lost[:5]]
+            # a launch whose row was left out for its times looks like one whose row was never written
+            damaged = analysis.trace.meta.salvage.device_rows_left_out
+            why = (
+                f" {damaged} device rows in the file were left out for their times and may be theirs."
+                if damaged
+                else ""
+            )
             found.append(
                 self.finding(
                     Severity.WARNING if share > limit or linkage.lost_head else Severity.NOTE, Grade.PROVEN, "trace",
-                    "the profiler lost device records",
+                    "launches have no usable device row" if damaged else "the profiler lost device records",
                     f"{len(linkage.lost)} of {linkage.launch_calls} kernel and graph launches have no device row{head} "
                     f"(correlation {', '.join(map(str, ids))}{', ...' if len(linkage.lost) > len(ids) else ''}). "
-                    "Device time divided by the number of iterations is too small; per-kernel times are sound.",
+                    f"Device time divided by the number of iterations is too small; per-kernel times are sound.{why}",
                     {
                         "launches_without_device_row": len(linkage.lost), "at_head": linkage.lost_head,
                         "launch_calls": linkage.launch_calls, "share": round(share, 6), "threshold_share": limit,

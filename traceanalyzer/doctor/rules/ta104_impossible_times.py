@@ -40,8 +40,6 @@ from traceanalyzer.doctor.example import kernel, launch
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, show_us
 
-_DEVICE_WORDS = ("kernel:", "copy:", "fill:")
-
 
 class ImpossibleTimes(Rule):
     """Rows whose times cannot be true."""
@@ -108,7 +106,7 @@ class ImpossibleTimes(Rule):
             for reason, n in analysis.trace.meta.salvage.excluded.items()
             if ":" in reason and n and not reason.startswith(("operator", "annotation", "device annotation"))
         }
-        device = sum(n for reason, n in excluded.items() if reason.startswith(_DEVICE_WORDS))
+        device = analysis.trace.meta.salvage.device_rows_left_out
         if not excluded:
             return []
         listed = "; ".join(f"{n} {reason}" for reason, n in sorted(excluded.items()))

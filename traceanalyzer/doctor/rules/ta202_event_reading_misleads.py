@@ -126,5 +126,5 @@ class EventReadingMisleads(Rule):
         # compared launch by launch, as products: a whole-microsecond trace has kernels of 0 us
         over = analysis.readings.reading_ns[at] > ratio * rows.dur_ns[at]
         # in a backlog the rest is the stream's own gap, not the host
-        arrival_ns = analysis.waits.launch_start_ns[at] + (analysis.readings.latency_ns or 0)
+        arrival_ns = analysis.trace.calls.end_ns[rows.call[at]] + (analysis.readings.latency_ns or 0)
         return float(np.mean(over & (arrival_ns > analysis.waits.previous_end_ns[at]))) > 0.5

@@ -94,7 +94,7 @@ class GraphLaunchBound(Rule):
                     Severity.WARNING,
                     queue.grade or Grade.HINT,
                     replay.api,
-                    "graph launches are too slow for so short a graph",
+                    "graph launches come too slowly to keep the device busy",
                     f"{met} of {queue.counted} replays of a graph of {replay.kernels} kernels met an empty stream: the kernels take {show_us(own)}, the next launch comes every "
                     f"{show_us(dispatch)}. Events around the loop read the launch.",
                     {
