@@ -213,3 +213,24 @@ def test_a_claim_that_is_no_time_is_refused(text):
 def test_units_and_names_of_claims():
     assert parse_claim("9.8us:my_op").ns == 9800 and parse_claim("9.8us:my_op").operation == "my_op"
     assert parse_claim("1ms").ns == parse_claim("1000 \u00b5s").ns == 1_000_000
+
+
+def test_two_devices_with_one_cause_are_told_apart_and_named_once_in_the_verdict(tmp_path):
+    built = trace()
+    for i in range(60):
+        built.launch(1000 + 40 * i).kernel(1005 + 40 * i, 10, device=i % 2)
+    report = ta.analyze(built.write(tmp_path / "t.json")).to_dict()
+    messages = [f["message"] for f in report["findings"] if f["rule"] == "TA201"]
+    assert sorted(m[:12] for m in messages) == ["On device 0,", "On device 1,"]
+    assert report["verdict"]["headline"].count("CPU-bound queue") == 1
+
+
+def test_a_launch_whose_row_has_no_usable_time_is_not_called_lost_by_the_profiler(tmp_path):
+    document = trace().loop(30, 40, 5, 10).document()
+    kernels = [e for e in document["traceEvents"] if e.get("cat") == "kernel"]
+    for event in kernels[10:13]:
+        event["dur"] = -5
+    path = tmp_path / "t.json"
+    path.write_text(to_json(document), encoding="utf-8")
+    lost = next(f for f in ta.analyze(path).to_dict()["findings"] if f["rule"] == "TA103")
+    assert "3 device rows in the file were left out" in lost["message"]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from traceanalyzer.commands.output import utf8_stdout, write_output
 from traceanalyzer.errors import OptionError
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _times(text: str, what: str) -> tuple[float, ...]:
@@ -22,59 +26,21 @@ def _times(text: str, what: str) -> tuple[float, ...]:
     return found
 
 
+def _time_option(name: str, default_us: float, text: str) -> Callable[[_F], _F]:
+    return click.option(name, default=default_us, show_default=True, type=click.FloatRange(0), metavar="US", help=text)
+
+
 @click.command(name="predict", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
     "--dispatch", required=True, metavar="US", help="Host time per launch; with commas for several kernels: 40,5."
 )
 @click.option("--kernel", required=True, metavar="US", help="Self-time per kernel; as many as --dispatch.")
-@click.option(
-    "--sync",
-    default=6.0,
-    show_default=True,
-    type=click.FloatRange(0),
-    metavar="US",
-    help="Return cost of a synchronise.",
-)
-@click.option(
-    "--latency",
-    default=4.0,
-    show_default=True,
-    type=click.FloatRange(0),
-    metavar="US",
-    help="Launch latency, submission to device.",
-)
-@click.option(
-    "--record",
-    default=2.0,
-    show_default=True,
-    type=click.FloatRange(0),
-    metavar="US",
-    help="Host cost of an event record.",
-)
-@click.option(
-    "--gap",
-    default=0.0,
-    show_default=True,
-    type=click.FloatRange(0),
-    metavar="US",
-    help="Device time between queued kernels.",
-)
-@click.option(
-    "--clear",
-    default=85.0,
-    show_default=True,
-    type=click.FloatRange(0),
-    metavar="US",
-    help="Device time of the cache clear of do_bench.",
-)
-@click.option(
-    "--clear-dispatch",
-    default=6.0,
-    show_default=True,
-    type=click.FloatRange(0),
-    metavar="US",
-    help="Host time of that clear.",
-)
+@_time_option("--sync", 6.0, "Return cost of a synchronise.")
+@_time_option("--latency", 4.0, "Launch latency, submission to device.")
+@_time_option("--record", 2.0, "Host cost of an event record.")
+@_time_option("--gap", 0.0, "Device time between queued kernels.")
+@_time_option("--clear", 85.0, "Device time of the cache clear of do_bench.")
+@_time_option("--clear-dispatch", 6.0, "Host time of that clear.")
 @click.option(
     "--calls", default=1_000_000, show_default=True, type=click.IntRange(1), metavar="N", help="Calls in a loop."
 )

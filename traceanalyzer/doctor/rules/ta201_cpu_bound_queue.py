@@ -91,8 +91,10 @@ class CpuBoundQueue(Rule):
         idle_share = 1 - idle.busy_ns / idle.span_ns
         ratio_limit = analysis.options.threshold("derived_ratio")
         found = f"nothing queued ({queue.dry} behind a kernel about to end)" if queue.dry else "the stream empty"
+        label = analysis.trace.devices[device.device].label
+        where = f"On device {label}, " if len(analysis.devices) > 1 else ""
         message = (
-            f"{late} of {queue.counted} launches ({late / queue.counted:.0%}) found {found} and the device was "
+            f"{where}{late} of {queue.counted} launches ({late / queue.counted:.0%}) found {found} and the device was "
             f"idle {idle_share:.0%} of its time: it waits for the host. {self._sentence(pace)}"
         )
         unprofiled = pace.kernel_ns is not None and pace.dispatch_ns and pace.kernel_ns / pace.dispatch_ns
@@ -104,7 +106,6 @@ class CpuBoundQueue(Rule):
             )
         if queue.reason:
             message += f" Graded {queue.grade}: {queue.reason}."
-        label = analysis.trace.devices[device.device].label
         rows = device.rows[analysis.starved[device.rows] & ~analysis.waits.after_sync[device.rows]]
         typical = (
             rows[
