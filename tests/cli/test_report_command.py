@@ -220,3 +220,10 @@ def test_output_goes_into_a_pipe_and_through_a_link_without_replacing_them(tmp_p
     assert reader.communicate(timeout=20)[0].startswith("Suspect") and pipe.is_fifo()
     assert link.is_symlink() and real.read_text().startswith("Suspect")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["link.txt", "pipe", "real.txt"]
+
+
+def test_a_closed_standard_output_is_no_traceback(tmp_path):
+    command = f'"{sys.executable}" -m traceanalyzer report "{ROOT}/samples/cpu_bound_loop.json"'
+    done = subprocess.run(f"{command} -o r.txt >&-", shell=True, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "") and (tmp_path / "r.txt").read_text().startswith("Suspect")
+    assert subprocess.run(f"{command} >&-", shell=True, stderr=subprocess.PIPE).stderr == b""
