@@ -14,7 +14,7 @@ from traceanalyzer.analysis.kernels import KernelFacts
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.rule import us
-from traceanalyzer.options import THRESHOLDS
+from traceanalyzer.doctor.thresholds import all_thresholds
 from traceanalyzer.report import model
 from traceanalyzer.report.operations import op_rows
 from traceanalyzer.report.verdict import verdict
@@ -49,7 +49,8 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
         idle=[_idle(analysis, d.idle, clean) for d in analysis.devices],
         findings=[_finding(analysis, f, clean) for f in findings],
         abstentions=abstained,
-        thresholds={name: analysis.options.threshold(name) for name in THRESHOLDS},
+        capture=analysis.trace.meta.sidecar,
+        thresholds={name: analysis.options.threshold(t) for name, t in all_thresholds().items()},
     )
 
 
@@ -84,7 +85,7 @@ def _trace(analysis: Analysis, clean: Callable[[str], str]) -> model.TraceSummar
         incomplete=salvage.incomplete,
         excluded={clean(k): v for k, v in sorted(salvage.excluded.items()) if v},
         repaired={clean(k): v for k, v in sorted(salvage.repaired.items()) if v},
-        notes=[clean(n) for n in salvage.notes],
+        notes=[clean(n) for n in (*salvage.notes, *([meta.sidecar_fault] if meta.sidecar_fault else []))],
         first_damage_byte=salvage.first_offset,
         resolution_us=meta.step_ns / 1000,
         start_ns=meta.base_ns + int(rows.start_ns[chosen].min()) if chosen.any() else None,

@@ -69,7 +69,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _object(row_type: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    hints = typing.get_type_hints(row_type, vars(model))
+    hints = typing.get_type_hints(row_type)
     names = [f.name for f in fields(row_type)]
     return {
         "type": "object",

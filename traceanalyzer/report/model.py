@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from traceanalyzer.trace.sidecar import Sidecar
+
 SCHEMA = "traceanalyzer.report/1"
 
 Status = Literal["ok", "suspect", "cannot-judge"]
@@ -214,7 +216,8 @@ class OpRow:
 
     ``iterations`` counts calls, ``iterations_without_work`` those that own no device row. Cache clears stand in
     ``clear_p50_us`` and nowhere else. ``readings`` are closed forms of the timing model, ``readings_replayed`` the
-    trace's own times through its queue; ``symbols`` is what they were made from (us), ``symbol_sources`` how each was found.
+    trace's own times through its queue, ``readings_measured`` what a capture measured (p50; empty without a sidecar);
+    ``symbols`` is what they were made from (us), ``symbol_sources`` how each was found.
     """
 
     name: str
@@ -234,6 +237,7 @@ class OpRow:
     dispatch_p50_us: float | None
     readings: dict[str, float | None]
     readings_replayed: dict[str, float | None]
+    readings_measured: dict[str, float | None]
     symbols: dict[str, float | list[float]]
     symbol_sources: dict[str, str]
     no_ladder: str
@@ -315,7 +319,7 @@ class Abstention:
 
 @dataclass(frozen=True)
 class ReportData:
-    """A whole report."""
+    """A whole report. ``capture`` is the trace's sidecar as it was read, None without one."""
 
     schema: str
     version: str
@@ -333,6 +337,7 @@ class ReportData:
     findings: list[FindingRow]
     abstentions: list[Abstention]
     thresholds: dict[str, float]
+    capture: Sidecar | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, in the layout of the JSON report."""

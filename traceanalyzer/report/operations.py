@@ -37,6 +37,12 @@ def _readings(values: dict[str, float | None]) -> dict[str, float | None]:
     return {name: us(values.get(name)) for name in protocols.PROTOCOLS}
 
 
+def _measured(analysis: Analysis, name: str) -> dict[str, float | None]:
+    sidecar = analysis.trace.meta.sidecar
+    records = [o for o in sidecar.operations if o.name == name] if sidecar else []
+    return {p.protocol: p.p50_us for o in records for p in o.protocols}
+
+
 def _symbols(s: Symbols | None) -> dict[str, float | list[float]]:
     if s is None:
         return {}
@@ -82,6 +88,7 @@ def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str]) -> 
         dispatch_p50_us=us(stats.median(op.dispatch_ns)),
         readings=_readings(op.readings),
         readings_replayed=_readings(op.replays),
+        readings_measured=_measured(analysis, found.name),
         symbols=_symbols(op.symbols) | _backlog(analysis, op) if op.symbols else {},
         symbol_sources={
             "dispatch": "median over calls, launch to launch",
@@ -135,6 +142,7 @@ def _replay(analysis: Analysis, replay: ReplayFacts, queue: QueueVerdict, clean:
         dispatch_p50_us=us(dispatch),
         readings=_readings(readings),
         readings_replayed=_readings({}),
+        readings_measured={},
         symbols=_symbols(symbols),
         symbol_sources=analysis.machine.found if symbols else {},
         no_ladder=_no_ladder(judged, dispatch),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from traceanalyzer.options import ReadLimits
@@ -9,6 +10,7 @@ from traceanalyzer.trace.ahead import read_ahead
 from traceanalyzer.trace.build import build
 from traceanalyzer.trace.columns import Columns
 from traceanalyzer.trace.salvage import Salvage
+from traceanalyzer.trace.sidecar import read_sidecar
 from traceanalyzer.trace.source import Progress, Source
 from traceanalyzer.trace.stream import EventStream
 from traceanalyzer.trace.tables import Trace
@@ -19,7 +21,7 @@ def read(path: str | Path, limits: ReadLimits | None = None, progress: Progress 
 
     ``progress`` is called with the bytes read so far and the file's size. Raises
     :class:`~traceanalyzer.errors.TraceFormatError` when nothing can be made of the input; smaller damage is
-    repaired or left out and stands in ``trace.meta.salvage``.
+    repaired or left out and stands in ``trace.meta.salvage``. A sidecar that lies beside the trace comes with it.
     """
     limits = limits or ReadLimits()
     salvage = Salvage()
@@ -32,4 +34,8 @@ def read(path: str | Path, limits: ReadLimits | None = None, progress: Progress 
         salvage.incomplete = True
         salvage.note(f"the gzip data is damaged or cut off at compressed byte {source.damaged_at}")
     file_format = f"{'gzip, ' if source.compressed else ''}JSON {events.flavour}"
-    return build(columns, events.top, source.name, file_format)
+    trace = build(columns, events.top, source.name, file_format)
+    sidecar, fault = read_sidecar(path)
+    if sidecar is None and not fault:
+        return trace
+    return replace(trace, meta=replace(trace.meta, sidecar=sidecar, sidecar_fault=fault))

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traceanalyzer.trace.salvage import Salvage
+from traceanalyzer.trace.sidecar import Sidecar
 
 Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
@@ -184,7 +185,8 @@ class TraceMeta:
 
     ``events`` counts every element of the events array; ``skipped`` those of no use here by category;
     ``unknown_categories`` complete events of a category nobody told us about. ``step_ns`` is the finest
-    step in which times of device rows are written (1000: whole microseconds). ``origin_ns`` is the earliest
+    step in which times of device rows are written (1000: whole microseconds). ``sidecar`` is what a capture knew
+    beside the trace; ``sidecar_fault`` says what is wrong with one that could not be used. ``origin_ns`` is the earliest
     time kept; viewers count from there. ``base_ns`` is baseTimeNanoseconds, 0 where the file has none.
     """
 
@@ -202,6 +204,8 @@ class TraceMeta:
     python_rows: int = 0
     flavour: str = "kineto"
     simulated: bool = False
+    sidecar: Sidecar | None = None
+    sidecar_fault: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,217 @@
+"""The sidecar of a trace: what the capture knew and no trace holds. Version 1 of its file, and how it is read.
+
+``run.json.gz`` has its sidecar beside it as ``run.sidecar.json``. Capture writes it; the analyser takes from it the
+conditions, the readings that were measured under each protocol, and the check of the results. A sidecar that is
+damaged or of another version is left out with a note: it never costs the report.
+
+These dataclasses are the schema; docs/sidecar.md is made from them. Times are microseconds as ``_us``, floats
+because each is a duration and none a point in time. ``None`` means unknown; a field that ends in ``_missing`` or is
+called ``reason`` says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SCHEMA = "traceanalyzer.sidecar/1"
+MAX_BYTES = 64 << 20
+"""Longest sidecar read; a real one holds a few thousand numbers."""
+
+
+@dataclass(frozen=True)
+class DeviceFacts:
+    """What ran the work. ``kind``: cuda, rocm, xpu, mps, cpu (or fake, in tests of the capture itself)."""
+
+    kind: str
+    name: str = ""
+    capability: str = ""
+    memory_bytes: int | None = None
+    l2_bytes: int | None = None
+    multiprocessors: int | None = None
+    launch_floor_us: float | None = None
+
+
+@dataclass(frozen=True)
+class ClockSample:
+    """Clocks, power and temperature at one moment; ``when``: before, during or after.
+
+    ``throttle_reasons`` are NVML's names of what holds the clock down (idle is none). ``other_processes`` counts
+    compute processes on the device beside ours.
+    """
+
+    when: str
+    sm_clock_mhz: int | None = None
+    max_sm_clock_mhz: int | None = None
+    memory_clock_mhz: int | None = None
+    power_w: float | None = None
+    power_limit_w: float | None = None
+    temperature_c: int | None = None
+    throttle_reasons: list[str] = field(default_factory=list)
+    other_processes: int | None = None
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """Calls before the measurement, none of which counts in any reading.
+
+    ``slow_calls`` at the head were more than twice as slow as the steady level (compilation, autotuning, loading), ``slow_us``
+    what they took together; ``steady`` says whether the level had stopped changing, ``reason`` why not.
+    """
+
+    calls: int
+    slow_calls: int
+    slow_us: float
+    steady: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Flush:
+    """How the cache was treated between calls: ``kind`` none or l2-clear, with the buffer's size."""
+
+    kind: str = "none"
+    buffer_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Correctness:
+    """The result against the reference, in the same run. ``passed`` is None where nothing was compared; ``reason`` says why."""
+
+    passed: bool | None
+    reason: str = ""
+    reference: str = ""
+    max_abs_error: float | None = None
+    max_rel_error: float | None = None
+    rtol: float | None = None
+    atol: float | None = None
+
+
+@dataclass(frozen=True)
+class ProtocolResult:
+    """One protocol's readings per call, in microseconds.
+
+    ``column``: ``device`` (kernel time), ``end-to-end`` or ``neither`` (a reading that mixes both). ``parameters`` as
+    the protocol describes itself (calls, rounds, records). ``samples_us`` in order of measurement. With a ``reason``
+    the protocol abstained and there are no samples.
+    """
+
+    protocol: str
+    column: str
+    parameters: dict[str, str | int | float | bool]
+    n: int
+    p50_us: float | None
+    ci95_us: tuple[float, float] | None
+    mad_us: float | None
+    samples_us: list[float] = field(default_factory=list)
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Inflation:
+    """Host time of one call with and without the profiler: what a trace's dispatch must be divided by."""
+
+    unprofiled_us: float
+    profiled_us: float
+
+    @property
+    def ratio(self) -> float:
+        """Profiled over unprofiled."""
+        return self.profiled_us / self.unprofiled_us if self.unprofiled_us else 1.0
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Profiler self-time against the unrolled graph: two independent protocols for one number."""
+
+    agree: bool | None
+    difference: float | None
+    explanation: str
+
+
+@dataclass(frozen=True)
+class OperationRecord:
+    """One operation that was captured; ``name`` is that of its annotations in the trace."""
+
+    name: str
+    inputs: dict[str, str]
+    warm_up: WarmUp
+    flush: Flush
+    correctness: Correctness
+    protocols: list[ProtocolResult]
+    agreement: Agreement
+    inflation: Inflation | None = None
+    inflation_missing: str = ""
+    bytes_moved: int | None = None
+    flops: int | None = None
+    seed: int | None = None
+    peak_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Sidecar:
+    """The whole sidecar."""
+
+    schema: str
+    tool: str
+    trace: str | None
+    framework: str
+    device: DeviceFacts
+    versions: dict[str, str]
+    environment: dict[str, str]
+    clocks: list[ClockSample]
+    clocks_missing: str
+    operations: list[OperationRecord]
+    git_commit: str = ""
+    git_changed: bool | None = None
+    notes: list[str] = field(default_factory=list)
+    host: dict[str, str] = field(default_factory=dict)
+
+
+def sidecar_path(trace: Path) -> Path:
+    """Return where the sidecar of a trace lies."""
+    name = trace.name
+    for ending in (".gz", ".json"):
+        name = name.removesuffix(ending)
+    return trace.with_name(f"{name}.sidecar.json")
+
+
+def read_sidecar(trace: str | Path) -> tuple[Sidecar | None, str]:
+    """Return the sidecar that lies beside a trace, and why there is none although a file is there (else empty)."""
+    if str(trace) == "-":
+        return None, ""
+    try:
+        path = sidecar_path(Path(trace))
+        if not path.is_file():
+            return None, ""
+        if path.stat().st_size > MAX_BYTES:
+            return None, f"the sidecar '{path.name}' is longer than {MAX_BYTES} bytes; it was not read"
+        content = path.read_bytes()
+    except (OSError, ValueError):
+        return None, "there is a sidecar, but it cannot be opened"
+    return decode_sidecar(content, path.name)
+
+
+def decode_sidecar(content: bytes, name: str) -> tuple[Sidecar | None, str]:
+    """Return the sidecar in a file's bytes, or None and what is wrong with it."""
+    import msgspec
+
+    try:
+        schema = msgspec.json.decode(content, type=_Version).schema
+        if schema != SCHEMA:
+            return None, f"the sidecar '{name}' is of schema {schema[:60]!r}, not {SCHEMA}; it was not used"
+        return msgspec.json.decode(content, type=Sidecar), ""
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        return None, f"the sidecar '{name}' is damaged ({' '.join(str(error).split())[:200]}); it was not used"
+
+
+@dataclass(frozen=True)
+class _Version:
+    schema: str
+
+
+def encode_sidecar(sidecar: Sidecar) -> bytes:
+    """Return the file's bytes: indented JSON in the order of the fields."""
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(sidecar), indent=1) + b"\n"
