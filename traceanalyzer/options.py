@@ -1,7 +1,8 @@
 """Options of a run as frozen values: limits for reading, the selection, and the thresholds of judgement.
 
 Every threshold has a name, a default, a unit and the reason for the default, so that a report can print
-what it was judged by and a user can override it by name.
+what it was judged by and a user can override it by name. Here stand those of the analyses; a rule's own stand in
+the rule's file.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Threshold:
-    """A number a judgement hangs on."""
+    """A number a judgement hangs on: its name on the command line, its default, its unit and why it is that."""
 
     name: str
     default: float
@@ -61,105 +62,67 @@ class Threshold:
     reason: str
 
 
-THRESHOLDS: dict[str, Threshold] = {
+STARVED_FRACTION = Threshold(
+    "starved_fraction",
+    0.5,
+    "share of launches",
+    "half of all launches met an empty stream: the typical launch waits for the host (TA201)",
+)
+FULL_FRACTION = Threshold(
+    "full_fraction",
+    0.1,
+    "share of launches",
+    "below this share of starved launches the queue is fed ahead of the device (TA201)",
+)
+IDLE_SHARE = Threshold(
+    "idle_share",
+    0.1,
+    "share of the device's span",
+    "starved launches with less idle than this cost nothing worth a finding (TA201)",
+)
+COPY_SHARE = Threshold(
+    "copy_share",
+    0.5,
+    "share of busy time",
+    "a device mostly busy with copies is bound by them, whatever the launches do (TA201)",
+)
+LOST_SHARE = Threshold("lost_share", 0.01, "share of launches or device rows", "one in a hundred (TA103)")
+EARLY_US = Threshold("early_us", 1.0, "us", "host and device clocks agree to about 1 us (TA104)")
+SKEW_DISPATCH_SHARE = Threshold(
+    "skew_dispatch_share",
+    0.5,
+    "share of the dispatch interval",
+    "a clock offset under half a dispatch interval cannot turn a fed queue into a starved one (TA104)",
+)
+LONG_PAUSE_US = Threshold(
+    "long_pause_us",
+    100.0,
+    "us",
+    "a pause this long and ten times the median gap is an event of its own, not a late launch",
+)
+HEAD_RATIO = Threshold(
+    "head_ratio", 1.2, "first / steady", "a fifth above the later median, beyond three MAD, is no scatter (TA403)"
+)
+LEVEL_SHIFT = Threshold(
+    "level_shift", 0.05, "relative change", "5 % between two levels decides most comparisons (TA404)"
+)
+MODE_GAP = Threshold("mode_gap", 0.05, "relative difference", "modes 5 % apart are two answers, not one (TA507)")
+CLAIM_TOLERANCE = Threshold(
+    "claim_tolerance",
+    0.05,
+    "relative difference",
+    "stated times are rounded and runs differ: within 5 % it is the same number (TA706, TA709)",
+)
+
+ANALYSIS_THRESHOLDS: dict[str, Threshold] = {
     t.name: t
     for t in (
-        Threshold(
-            "starved_fraction",
-            0.5,
-            "share of launches",
-            "half of all launches met an empty stream: the typical launch waits for the host (TA201)",
-        ),
-        Threshold(
-            "full_fraction",
-            0.1,
-            "share of launches",
-            "below this share of starved launches the queue is fed ahead of the device (TA201)",
-        ),
-        Threshold(
-            "idle_share",
-            0.1,
-            "share of the device's span",
-            "starved launches with less idle than this cost nothing worth a finding (TA201)",
-        ),
-        Threshold(
-            "copy_share",
-            0.5,
-            "share of busy time",
-            "a device mostly busy with copies is bound by them, whatever the launches do (TA201)",
-        ),
-        Threshold(
-            "derived_ratio",
-            0.7,
-            "kernel / dispatch",
-            "the profiler inflates dispatch; below this ratio the unprofiled run is CPU-bound too (TA201)",
-        ),
-        Threshold("reading_ratio", 1.10, "event reading / self-time", "10 % is beyond timer noise (TA202)"),
-        Threshold("reading_excess_us", 1.0, "us", "event stamps resolve about 0.5 us (TA202)"),
-        Threshold("lost_share", 0.01, "share of launches or device rows", "one in a hundred (TA103)"),
-        Threshold("early_us", 1.0, "us", "host and device clocks agree to about 1 us (TA104)"),
-        Threshold(
-            "skew_dispatch_share",
-            0.5,
-            "share of the dispatch interval",
-            "a clock offset under half a dispatch interval cannot turn a fed queue into a starved one (TA104)",
-        ),
-        Threshold(
-            "long_pause_us",
-            100.0,
-            "us",
-            "a pause this long and ten times the median gap is an event of its own, not a late launch",
-        ),
-        Threshold(
-            "overhead_share",
-            0.01,
-            "share of the launches window",
-            "1 % of profiler work moves a mean by as much (TA106)",
-        ),
-        Threshold("overhead_us", 1000.0, "us", "one millisecond in one piece is an event of its own (TA106)"),
-        Threshold(
-            "borderline_low",
-            0.7,
-            "kernel / dispatch",
-            "below, the queue is CPU-bound with or without the profiler (TA203)",
-        ),
-        Threshold(
-            "borderline_high", 1.3, "kernel / dispatch", "above, the device leads with or without the profiler (TA203)"
-        ),
-        Threshold("low_duty_busy", 0.5, "share of the span", "half idle is enough for clocks to fall (TA501)"),
-        Threshold("low_duty_gap_us", 20.0, "us", "pauses of tens of microseconds were seen to cost 5-15 % (TA501)"),
-        Threshold("mean_median", 0.05, "relative difference", "5 % decides most comparisons (TA602)"),
-        Threshold("quantum_share", 0.02, "step / median", "2 % is a difference people report (TA603)"),
-        Threshold("lag_one", 0.3, "lag-1 correlation", "0.3 halves the effective number of calls (TA605)"),
-        Threshold("gap_share", 0.1, "idle share of the span", "a tenth of the span is more than noise (TA205)"),
-        Threshold(
-            "syncs_per_iteration",
-            0.8,
-            "synchronises per iteration",
-            "four of five iterations: it belongs to the loop (TA301)",
-        ),
-        Threshold(
-            "copy_iterations", 0.8, "share of iterations", "four of five iterations: it belongs to the loop (TA302)"
-        ),
-        Threshold("load_share", 0.1, "share of the window", "a tenth of the window moves a mean by as much (TA402)"),
-        Threshold("head_share", 0.15, "share of calls", "a head this long pulls on the median too (TA403)"),
-        Threshold(
-            "drift_change",
-            0.03,
-            "relative change",
-            "3 % over the run is more than the interval of most medians (TA405)",
-        ),
-        Threshold("enough_calls", 30.0, "calls", "thirty calls give a narrow interval for usual scatter (TA406)"),
-        Threshold("clear_share", 0.05, "share of self-time", "5 % of foreign time misleads (TA505)"),
-        Threshold("robust_cv", 0.1, "1.4826 MAD / median", "10 % scatter takes hundreds of calls for 1 % (TA601)"),
-        Threshold("overlap_share", 0.02, "excess of the sum", "2 % is where the two numbers part in print (TA604)"),
-        Threshold("different_iterations", 0.1, "share of iterations", "one in ten is no exception any more (TA702)"),
-        Threshold("gap_tau", 0.3, "Kendall tau", "a rank correlation that one in three pairs carries (TA502)"),
-        Threshold("gap_effect", 0.03, "relative change", "3 % is more than the interval of most medians (TA502)"),
-        Threshold("harness_share", 0.02, "share of self-time", "2 % of foreign work decides close comparisons (TA506)"),
-        Threshold("compile_share", 0.01, "share of the window", "1 % of compilation moves a mean by as much (TA401)"),
+        STARVED_FRACTION, FULL_FRACTION, IDLE_SHARE, COPY_SHARE, LOST_SHARE, EARLY_US, SKEW_DISPATCH_SHARE, LONG_PAUSE_US,
+        HEAD_RATIO, LEVEL_SHIFT, MODE_GAP, CLAIM_TOLERANCE,
     )
-}
+}  # fmt: skip
+"""Thresholds of the analyses, by name. Those of a rule stand in the rule's file; all of them:
+:func:`traceanalyzer.doctor.thresholds.all_thresholds`."""
 
 
 @dataclass(frozen=True)
@@ -204,14 +167,30 @@ class AnalysisOptions:
     """Device time of a cache clear for the do_bench reading; None takes it from the device's name."""
 
     def __post_init__(self) -> None:
-        for name in self.thresholds:
-            if name not in THRESHOLDS:
-                from difflib import get_close_matches
+        if not self.thresholds:
+            return
+        from difflib import get_close_matches
+        from math import isfinite
 
-                near = get_close_matches(name, THRESHOLDS, 1)
-                hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(sorted(THRESHOLDS))}"
+        known = _all_thresholds()
+        for name, value in self.thresholds.items():
+            if name not in known:
+                near = get_close_matches(name, known, 1)
+                hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(sorted(known))}"
                 raise OptionError("unknown_threshold", f"no threshold is called '{name}'", hint=hint)
+            if not isfinite(value):
+                raise OptionError(
+                    "bad_threshold", f"threshold '{name}' is {value}", hint="give a finite number, e.g. 1e9 for never"
+                )
 
-    def threshold(self, name: str) -> float:
-        """Return the value in force for a threshold of :data:`THRESHOLDS`, in its own unit."""
-        return self.thresholds.get(name, THRESHOLDS[name].default)
+    def threshold(self, which: Threshold | str) -> float:
+        """Return the value in force for a threshold or for the name of one, in its own unit."""
+        found = (ANALYSIS_THRESHOLDS.get(which) or _all_thresholds()[which]) if isinstance(which, str) else which
+        return self.thresholds.get(found.name, found.default)
+
+
+def _all_thresholds() -> dict[str, Threshold]:
+    # the rules are loaded to check a name, never to start up or to judge by defaults
+    from traceanalyzer.doctor.thresholds import all_thresholds
+
+    return all_thresholds()

@@ -9,10 +9,8 @@ import numpy as np
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.operations import OpFacts
 from traceanalyzer.analysis.protocols import TITLES
-from traceanalyzer.options import Claim
+from traceanalyzer.options import CLAIM_TOLERANCE, Claim
 
-TOLERANCE = 0.05
-"""A claim within 5 % of a number, or within its interval, is taken for it."""
 _CONFIRMING = "device self-time"
 
 
@@ -32,22 +30,25 @@ class Explained:
     kind: str
 
 
-def explain(claim: Claim, operations: list[OpFacts]) -> Explained | None:
-    """Return what the claim is for the operation it fits best among those it names; None where there is none."""
+def explain(claim: Claim, operations: list[OpFacts], tolerance: float = CLAIM_TOLERANCE.default) -> Explained | None:
+    """Return what the claim is for the operation it fits best among those it names; None where there is none.
+
+    A claim within ``tolerance`` of a number, relative to it, or within its interval, is taken for it.
+    """
     named = [
         o
         for o in operations
         if claim.operation.lower() in o.iterations.name.lower() and len(o.self_ns) and o.self_ns.any()
     ]
-    results = [_against(claim, op) for op in named]
+    results = [_against(claim, op, tolerance) for op in named]
     order = {"confirmed": 0, "another": 1, "unexplained": 2, "impossible": 3}
     return min(results, key=lambda r: order[r.kind], default=None)
 
 
-def _against(claim: Claim, op: OpFacts) -> Explained:
+def _against(claim: Claim, op: OpFacts, tolerance: float) -> Explained:
     own = stats.median(op.self_ns) or 0.0
     interval = stats.median_interval(op.self_ns)
-    found = [(label, value) for label, value in numbers_of(op) if _equal(claim.ns, value)]
+    found = [(label, value) for label, value in numbers_of(op, tolerance) if _equal(claim.ns, value, tolerance)]
     if (
         interval is not None
         and interval[0] <= claim.ns <= interval[1]
@@ -61,15 +62,15 @@ def _against(claim: Claim, op: OpFacts) -> Explained:
         kind = "another"
     else:
         least = interval[0] if interval is not None else float(op.self_ns.min())
-        kind = "impossible" if claim.ns < (1 - TOLERANCE) * min(least, own) else "unexplained"
+        kind = "impossible" if claim.ns < (1 - tolerance) * min(least, own) else "unexplained"
     return Explained(claim, op, own, interval, found, kind)
 
 
-def _equal(claim: float, value: float) -> bool:
-    return value > 0 and abs(claim - value) <= TOLERANCE * value
+def _equal(claim: float, value: float, tolerance: float) -> bool:
+    return value > 0 and abs(claim - value) <= tolerance * value
 
 
-def numbers_of(op: OpFacts) -> list[tuple[str, float]]:
+def numbers_of(op: OpFacts, tolerance: float = CLAIM_TOLERANCE.default) -> list[tuple[str, float]]:
     """Return every number of an operation that somebody could take for its time per call, in nanoseconds."""
     own = stats.median(op.self_ns) or 0.0
     numbers: list[tuple[str, float | None]] = [
@@ -89,7 +90,7 @@ def numbers_of(op: OpFacts) -> list[tuple[str, float]]:
     numbers += [
         (f"replay of {TITLES[p]}", v)
         for p, v in op.replays.items()
-        if v is not None and not _equal(v, op.readings.get(p) or 0)
+        if v is not None and not _equal(v, op.readings.get(p) or 0, tolerance)
     ]
     if (op.clear_ns > 0).any():
         numbers.append(

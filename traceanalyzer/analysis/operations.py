@@ -13,7 +13,9 @@ from traceanalyzer.analysis.launching import Launching
 from traceanalyzer.analysis.protocols import Symbols
 from traceanalyzer.analysis.queue import QueueVerdict
 from traceanalyzer.analysis.replay import replayed
+from traceanalyzer.analysis.steadiness import Steadiness
 from traceanalyzer.analysis.symbols import MachineSymbols, operation_symbols
+from traceanalyzer.options import HEAD_RATIO, LEVEL_SHIFT, MODE_GAP, AnalysisOptions
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.names import is_fill
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
@@ -29,7 +31,7 @@ class OpFacts:
     ``clear`` marks device rows that clear a cache before the work: they are shown apart and count in no
     self-time. ``self_ns`` sums the kernels, ``busy_ns`` is the union of the rows, ``span_ns`` first start to
     last end, ``period_ns`` start to start on the device, ``dispatch_ns`` first launch to first launch on the
-    host. ``worked`` numbers the iterations that have work. Without symbols (no regular shape) there is no
+    host. ``worked`` numbers the iterations that have work; ``steady`` says whether ``self_ns`` is. Without symbols (no regular shape) there is no
     ladder and ``no_ladder`` says why.
     """
 
@@ -48,10 +50,12 @@ class OpFacts:
     replays: dict[str, float | None]
     no_ladder: str
     queue: QueueVerdict
+    steady: Steadiness
 
 
 def operation(
-    trace: Trace, host: Launching, machine: MachineSymbols, found: Iterations, queue_of: Callable[[Int64], QueueVerdict], clocks_disagree: bool
+    trace: Trace, host: Launching, machine: MachineSymbols, found: Iterations, queue_of: Callable[[Int64], QueueVerdict], clocks_disagree: bool,
+    options: AnalysisOptions,
 ) -> OpFacts:  # fmt: skip
     """Return the facts of one operation."""
     rows = trace.activities
@@ -93,6 +97,7 @@ def operation(
         replays=replays,
         no_ladder=why if symbols is None else "",
         queue=queue_of(everything),
+        steady=Steadiness(self_ns, *(options.threshold(t) for t in (HEAD_RATIO, LEVEL_SHIFT, MODE_GAP))),
     )
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from traceanalyzer.analysis import stats
+from traceanalyzer.options import HEAD_RATIO, LEVEL_SHIFT, MODE_GAP
 from traceanalyzer.trace.tables import Int64
 
 LEAST_SEGMENT = 5
@@ -52,27 +54,77 @@ class Drift:
     high: float
 
 
+@dataclass(frozen=True)
+class Steadiness:
+    """A series of self-times (ns, one per call) and what it does; each answer is worked out once, when first asked for.
+
+    Several rules ask the same of the same series; the functions of this module say how each is decided.
+    """
+
+    values: Int64
+    head_ratio: float = HEAD_RATIO.default
+    level_shift: float = LEVEL_SHIFT.default
+    mode_gap: float = MODE_GAP.default
+
+    @cached_property
+    def head(self) -> Head | None:
+        """The slow head, or None."""
+        return slow_head(self.values, self.head_ratio)
+
+    @cached_property
+    def change(self) -> Change | None:
+        """The change of level in the whole series, or None."""
+        return changepoint(self.values, self.level_shift)
+
+    @cached_property
+    def change_behind_head(self) -> Change | None:
+        """The change of level in the series without its slow head (``at`` counts from there), or None."""
+        if self.head is None:
+            return self.change
+        return changepoint(self.values[self.head.iterations :], self.level_shift)
+
+    @cached_property
+    def drift(self) -> Drift | None:
+        """The slope of the series, or None of too few values."""
+        return drift(self.values)
+
+    @cached_property
+    def modes(self) -> tuple[float, float, float] | None:
+        """Lower mode, upper mode and share of the upper one, or None."""
+        return two_modes(self.values, self.mode_gap)
+
+    @cached_property
+    def robust_cv(self) -> float | None:
+        """1.4826 MAD / median, or None."""
+        return robust_cv(self.values)
+
+    @cached_property
+    def lag_one(self) -> float | None:
+        """The lag-1 autocorrelation, or None."""
+        return lag_one(self.values)
+
+
 def robust_cv(values: Int64) -> float | None:
     """Return 1.4826 MAD / median, the coefficient of variation that outliers do not move; None of nothing or zero."""
     middle, spread = stats.median(values), stats.mad(values)
     return 1.4826 * spread / middle if middle and spread is not None else None
 
 
-def slow_head(values: Int64) -> Head | None:
-    """Return the head of a series whose first value is over 1.2 times the later median plus 3 MAD; None if none is."""
+def slow_head(values: Int64, ratio: float = HEAD_RATIO.default) -> Head | None:
+    """Return the head of a series whose first value is over ``ratio`` times the later median plus 3 MAD, or None."""
     n = len(values)
     if n < LEAST_SEGMENT:
         return None
     later = values[n // 2 :]
     steady, spread = float(np.median(later)), float(stats.mad(later) or 0.0)
-    if values[0] <= 1.2 * steady + 3 * spread:
+    if values[0] <= ratio * steady + 3 * spread:
         return None
     above = values > 1.05 * steady + 3 * spread
     head = int(np.argmin(above[: n // 2])) if not above[: n // 2].all() else n // 2
     return Head(max(head, 1), float(values[0]), steady)
 
 
-def changepoint(values: Int64, least_shift: float = 0.05) -> Change | None:
+def changepoint(values: Int64, least_shift: float = LEVEL_SHIFT.default) -> Change | None:
     """Return the change of level that explains most of the scatter; None without one that stands out.
 
     The split with the least squared error of log times (the first step of binary segmentation); both sides hold
@@ -120,7 +172,7 @@ def drift(values: Int64) -> Drift | None:
     return Drift(float(np.median(slopes)) * scale, float(slopes[low]) * scale, float(slopes[high]) * scale)
 
 
-def two_modes(values: Int64, least_gap: float = 0.05) -> tuple[float, float, float] | None:
+def two_modes(values: Int64, least_gap: float = MODE_GAP.default) -> tuple[float, float, float] | None:
     """Return (lower mode, upper mode, share of the upper) of a series with two separate levels; None otherwise.
 
     Two means on log times; the modes lie ``least_gap`` apart, each holds a tenth, and an empty valley of four times

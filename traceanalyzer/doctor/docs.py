@@ -9,7 +9,6 @@ from typing import Any
 
 from traceanalyzer.doctor.registry import RULES
 from traceanalyzer.doctor.rule import SECTIONS, Rule
-from traceanalyzer.options import THRESHOLDS
 
 
 def summary(rule: type[Rule]) -> str:
@@ -39,10 +38,7 @@ def rule_markdown(rule: type[Rule]) -> str:
         lines += [f"**{title}.** {' '.join(body.split())}", ""]
     if rule.thresholds:
         lines += ["| threshold | default | unit | why |", "| --- | --- | --- | --- |"]
-        lines += [
-            f"| `{t}` | {THRESHOLDS[t].default:g} | {THRESHOLDS[t].unit} | {THRESHOLDS[t].reason} |"
-            for t in rule.thresholds
-        ]
+        lines += [f"| `{t.name}` | {t.default:g} | {t.unit} | {t.reason} |" for t in rule.thresholds]
         lines.append("")
     lines += ["Fires on: " + "; ".join(e.title for e in rule.positive) + ".", ""]
     lines += ["Silent on: " + "; ".join(e.title for e in rule.negative) + ".", ""]
@@ -54,9 +50,7 @@ def rule_text(rule: type[Rule]) -> str:
     lines = [f"{rule.code} {rule.name}", summary(rule), ""]
     for title, body in sections(rule).items():
         lines += [title, indent(body, "  "), ""]
-    for name in rule.thresholds:
-        t = THRESHOLDS[name]
-        lines.append(f"--threshold {name}={t.default:g} ({t.unit}): {t.reason}")
+    lines += [f"--threshold {t.name}={t.default:g} ({t.unit}): {t.reason}" for t in rule.thresholds]
     lines += [f"fires on: {e.title}" for e in rule.positive] + [f"silent on: {e.title}" for e in rule.negative]
     return "\n".join(lines)
 
@@ -65,7 +59,7 @@ def rule_dict(rule: type[Rule]) -> dict[str, Any]:
     """Return one rule as plain values."""
     return {
         "code": rule.code, "name": rule.name, "family": rule.family, "since": rule.since, "summary": summary(rule), "sections": sections(rule),
-        "thresholds": {n: {"default": THRESHOLDS[n].default, "unit": THRESHOLDS[n].unit, "reason": THRESHOLDS[n].reason} for n in rule.thresholds},
+        "thresholds": {t.name: {"default": t.default, "unit": t.unit, "reason": t.reason} for t in rule.thresholds},
         "fires_on": [e.title for e in rule.positive], "silent_on": [e.title for e in rule.negative],
     }  # fmt: skip
 

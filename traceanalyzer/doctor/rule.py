@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Severity
+from traceanalyzer.options import Threshold
 from traceanalyzer.trace.names import scrub_paths, short_names
 
 
@@ -32,7 +33,8 @@ class Rule(ABC):
     name: ClassVar[str]
     family: ClassVar[str]
     since: ClassVar[str] = "0.1.0"
-    thresholds: ClassVar[tuple[str, ...]] = ()
+    thresholds: ClassVar[tuple[Threshold, ...]] = ()
+    """What it decides by: its own, declared in its file, and those of the analyses that it rests on."""
     positive: ClassVar[tuple[Example, ...]]
     negative: ClassVar[tuple[Example, ...]]
 

@@ -37,6 +37,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import call, kernel, launch
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, call_evidence
+from traceanalyzer.options import LOST_SHARE
 
 
 class LostRecords(Rule):
@@ -45,7 +46,7 @@ class LostRecords(Rule):
     code = "TA103"
     name = "lost-records"
     family = "integrity"
-    thresholds = ("lost_share",)
+    thresholds = (LOST_SHARE,)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "the first two kernel records are missing",
@@ -78,7 +79,7 @@ class LostRecords(Rule):
         if not linkage.linked:
             return self.abstain("no device row is linked, so none can be told from a lost one")
         found = []
-        limit = analysis.options.threshold("lost_share")
+        limit = analysis.options.threshold(LOST_SHARE)
         if linkage.lost:
             share = len(linkage.lost) / linkage.launch_calls
             head = f", {linkage.lost_head} of them before the first that has one" if linkage.lost_head else ""

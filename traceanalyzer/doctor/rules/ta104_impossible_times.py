@@ -39,6 +39,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import kernel, launch
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, show_us
+from traceanalyzer.options import EARLY_US, SKEW_DISPATCH_SHARE
 
 
 class ImpossibleTimes(Rule):
@@ -47,7 +48,7 @@ class ImpossibleTimes(Rule):
     code = "TA104"
     name = "impossible-times"
     family = "integrity"
-    thresholds = ("early_us", "skew_dispatch_share")
+    thresholds = (EARLY_US, SKEW_DISPATCH_SHARE)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "the device clock is 3 us ahead",
@@ -90,7 +91,7 @@ class ImpossibleTimes(Rule):
                 f"{show_us(clocks.skew_ns)}: the clocks differ by at least that. {effect}",
                 {
                     "early_rows": clocks.early, "launches": clocks.launches, "skew_at_least_us": clocks.skew_ns / 1000,
-                    "threshold_us": analysis.options.threshold("early_us"),
+                    "threshold_us": analysis.options.threshold(EARLY_US),
                 },
                 [
                     activity_evidence(analysis, row, f"starts {show_us(int(early_by[row]))} before its launch call")

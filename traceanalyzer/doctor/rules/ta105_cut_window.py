@@ -8,8 +8,8 @@ Why it matters
     The last iterations are then incomplete, and launches at the end look lost.
 
 How it is decided
-    The last device row ends within 1 % of the record's end, launches without a row stand at the end, and no
-    synchronise follows the last launch. A note. PROVEN.
+    Launches without a device row stand behind the last launch that has one, and no synchronise follows it. A
+    note. PROVEN.
 
 Example
     A profiler closed right behind an asynchronous loop.
@@ -52,7 +52,6 @@ class CutWindow(Rule):
     code = "TA105"
     name = "cut-window"
     family = "integrity"
-    thresholds = ()
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "launches behind the last kernel record",

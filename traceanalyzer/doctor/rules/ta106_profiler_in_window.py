@@ -44,6 +44,12 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import Threshold
+
+OVERHEAD_SHARE = Threshold(
+    "overhead_share", 0.01, "share of the launches window", "1 % of profiler work moves a mean by as much"
+)
+OVERHEAD_US = Threshold("overhead_us", 1000.0, "us", "one millisecond in one piece is an event of its own")
 
 
 class ProfilerInWindow(Rule):
@@ -52,7 +58,7 @@ class ProfilerInWindow(Rule):
     code = "TA106"
     name = "profiler-in-window"
     family = "integrity"
-    thresholds = ("overhead_share", "overhead_us")
+    thresholds = (OVERHEAD_SHARE, OVERHEAD_US)
     positive: ClassVar[tuple[Example, ...]] = (
         Example("a buffer request of 3 ms", (*loop(20, 40, 50), overhead("Activity Buffer Request", 1290, 3000))),
     )
@@ -79,8 +85,8 @@ class ProfilerInWindow(Rule):
         longest = int((ends - starts).max())
         share = spent / max(1, high - low)
         limit, long_limit = (
-            analysis.options.threshold("overhead_share"),
-            analysis.options.threshold("overhead_us") * 1000,
+            analysis.options.threshold(OVERHEAD_SHARE),
+            analysis.options.threshold(OVERHEAD_US) * 1000,
         )
         if share <= limit and longest <= long_limit:
             return []

@@ -48,7 +48,6 @@ class HeavyInstrumentation(Rule):
     code = "TA107"
     name = "heavy-instrumentation"
     family = "integrity"
-    thresholds = ()
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "Python frames in the trace",

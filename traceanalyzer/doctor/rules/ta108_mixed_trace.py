@@ -45,7 +45,6 @@ class MixedTrace(Rule):
     code = "TA108"
     name = "mixed-trace"
     family = "integrity"
-    thresholds = ()
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "two devices",

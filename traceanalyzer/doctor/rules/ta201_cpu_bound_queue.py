@@ -42,6 +42,14 @@ from traceanalyzer.doctor.example import kernel, launch, loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.pace import Pace, pace_of
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, short, show_us, us
+from traceanalyzer.options import COPY_SHARE, IDLE_SHARE, STARVED_FRACTION, Threshold
+
+DERIVED_RATIO = Threshold(
+    "derived_ratio",
+    0.7,
+    "kernel / dispatch",
+    "the profiler inflates dispatch; below this ratio the unprofiled run is CPU-bound too",
+)
 
 
 class CpuBoundQueue(Rule):
@@ -50,7 +58,7 @@ class CpuBoundQueue(Rule):
     code = "TA201"
     name = "cpu-bound-queue"
     family = "queue"
-    thresholds = ("starved_fraction", "idle_share", "copy_share", "derived_ratio")
+    thresholds = (STARVED_FRACTION, IDLE_SHARE, COPY_SHARE, DERIVED_RATIO)
     positive: ClassVar[tuple[Example, ...]] = (
         Example("a 10 us kernel every 40 us", loop(12, 40, 10), allows=("TA202",)),
         Example(
@@ -89,7 +97,7 @@ class CpuBoundQueue(Rule):
         pace = pace_of(analysis, device)
         late = queue.starved + queue.dry
         idle_share = 1 - idle.busy_ns / idle.span_ns
-        ratio_limit = analysis.options.threshold("derived_ratio")
+        ratio_limit = analysis.options.threshold(DERIVED_RATIO)
         found = f"nothing queued ({queue.dry} behind a kernel about to end)" if queue.dry else "the stream empty"
         label = analysis.trace.devices[device.device].label
         where = f"On device {label}, " if len(analysis.devices) > 1 else ""
@@ -121,8 +129,8 @@ class CpuBoundQueue(Rule):
             {
                 "launches": queue.counted, "starved": queue.starved, "too_late": queue.dry,
                 "starved_fraction": round(late / queue.counted, 6),
-                "threshold_starved_fraction": analysis.options.threshold("starved_fraction"),
-                "idle_share": round(idle_share, 6), "threshold_idle_share": analysis.options.threshold("idle_share"),
+                "threshold_starved_fraction": analysis.options.threshold(STARVED_FRACTION),
+                "idle_share": round(idle_share, 6), "threshold_idle_share": analysis.options.threshold(IDLE_SHARE),
                 "dispatch_p50_us": us(pace.dispatch_ns), "kernel_p50_us": us(pace.kernel_ns),
                 "event_reading_us": us(pace.reading_ns), "inflation": pace.inflation,
             },

@@ -43,9 +43,23 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, short, show_us, us
+from traceanalyzer.options import Threshold
 
-_MIN_READINGS = 3
-_GRAVE_SHARE = 0.5
+READING_RATIO = Threshold("reading_ratio", 1.10, "event reading / self-time", "10 % is beyond timer noise")
+READING_EXCESS_US = Threshold("reading_excess_us", 1.0, "us", "event stamps resolve about 0.5 us")
+READING_LEAST = Threshold("reading_least", 3, "readings", "a median of fewer than three is one launch's chance")
+READING_LATE_SHARE = Threshold(
+    "reading_late_share",
+    0.5,
+    "share of the kernel's launches",
+    "more than half: the typical launch came too late for a backlog",
+)
+READING_GRAVE_SHARE = Threshold(
+    "reading_grave_share",
+    0.5,
+    "share of kernel time",
+    "kernels with half of all kernel time decide what a benchmark says: a warning",
+)
 
 
 class EventReadingMisleads(Rule):
@@ -54,7 +68,7 @@ class EventReadingMisleads(Rule):
     code = "TA202"
     name = "event-reading-misleads"
     family = "queue"
-    thresholds = ("reading_ratio", "reading_excess_us")
+    thresholds = (READING_RATIO, READING_EXCESS_US, READING_LEAST, READING_LATE_SHARE, READING_GRAVE_SHARE)
     positive: ClassVar[tuple[Example, ...]] = (
         Example("a 4 us kernel every 12 us", loop(12, 12, 4), allows=("TA201",)),
         Example("a synchronise before each call makes it the sum", loop(12, 20, 10, sync=6.0), allows=("TA301",)),
@@ -72,7 +86,7 @@ class EventReadingMisleads(Rule):
             return self.abstain(
                 "no kernel has an event reading (no launch with a predecessor on its stream and thread)"
             )
-        ratio, excess = (analysis.options.threshold(t) for t in self.thresholds)
+        ratio, excess = (analysis.options.threshold(t) for t in (READING_RATIO, READING_EXCESS_US))
         misled = [k for k in judged if self._misleads(analysis, k, ratio, excess)]
         if not misled:
             return []
@@ -95,7 +109,7 @@ class EventReadingMisleads(Rule):
         middle = at[np.argsort(np.abs(analysis.readings.reading_ns[at] - lead.reading_p50_ns), kind="stable")][:3]
         return [
             self.finding(
-                Severity.WARNING if share >= _GRAVE_SHARE else Severity.NOTE, Grade.DERIVED, full,
+                Severity.WARNING if share >= analysis.options.threshold(READING_GRAVE_SHARE) else Severity.NOTE, Grade.DERIVED, full,
                 f"event readings mislead. For `{name}` {one}.",
                 f"{others}for `{name}` {one}, over the limits of {ratio:.2f}x and {excess:g} us. "
                 "It would measure the host, not the kernel.",
@@ -116,7 +130,11 @@ class EventReadingMisleads(Rule):
     @staticmethod
     def _misleads(analysis: Analysis, kernel: KernelFacts, ratio: float, excess_us: float) -> bool:
         reading, inflation = kernel.reading_p50_ns, kernel.inflation
-        if reading is None or inflation is None or kernel.time.count - kernel.in_graph < _MIN_READINGS:
+        if (
+            reading is None
+            or inflation is None
+            or kernel.time.count - kernel.in_graph < analysis.options.threshold(READING_LEAST)
+        ):
             return False
         own = reading / inflation
         if not (inflation > ratio and reading - own > excess_us * 1000):
@@ -127,4 +145,6 @@ class EventReadingMisleads(Rule):
         over = analysis.readings.reading_ns[at] > ratio * rows.dur_ns[at]
         # in a backlog the rest is the stream's own gap, not the host
         arrival_ns = analysis.trace.calls.end_ns[rows.call[at]] + (analysis.readings.latency_ns or 0)
-        return float(np.mean(over & (arrival_ns > analysis.waits.previous_end_ns[at]))) > 0.5
+        return float(np.mean(over & (arrival_ns > analysis.waits.previous_end_ns[at]))) > analysis.options.threshold(
+            READING_LATE_SHARE
+        )

@@ -41,6 +41,14 @@ from traceanalyzer.doctor.rule import (
     short,
     show_us,
 )
+from traceanalyzer.options import Threshold
+
+BORDERLINE_LOW = Threshold(
+    "borderline_low", 0.7, "kernel / dispatch", "below, the queue is CPU-bound with or without the profiler"
+)
+BORDERLINE_HIGH = Threshold(
+    "borderline_high", 1.3, "kernel / dispatch", "above, the device leads with or without the profiler"
+)
 
 
 class Borderline(Rule):
@@ -49,7 +57,7 @@ class Borderline(Rule):
     code = "TA203"
     name = "borderline"
     family = "queue"
-    thresholds = ("borderline_low", "borderline_high")
+    thresholds = (BORDERLINE_LOW, BORDERLINE_HIGH)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "every third launch is late",
@@ -71,7 +79,7 @@ class Borderline(Rule):
         if not analysis.operations:
             return self.abstain(f"no operation was found: {analysis.no_operations}")
         found = []
-        low, high = analysis.options.threshold("borderline_low"), analysis.options.threshold("borderline_high")
+        low, high = analysis.options.threshold(BORDERLINE_LOW), analysis.options.threshold(BORDERLINE_HIGH)
         for op in analysis.operations:
             if op.symbols is None or op.queue.state is not QueueState.MIXED or not op.symbols.total_dispatch:
                 continue

@@ -34,6 +34,8 @@ from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
+    kernel,
+    launch,
     loop,
     overhead,
 )
@@ -43,9 +45,15 @@ from traceanalyzer.doctor.rule import (
     Rule,
     activity_evidence,
 )
+from traceanalyzer.options import Threshold
 
-FULL_DEPTH = 1000
-"""Rows waiting at which a queue of about 1024 entries counts as full."""
+FULL_DEPTH = Threshold("full_depth", 1000, "rows waiting", "a launch queue holds about 1024 entries")
+BLOCKED_RATIO = Threshold(
+    "blocked_ratio",
+    5,
+    "launch call / median launch call",
+    "a call five times as long as the median waited for room in the queue",
+)
 
 
 class QueueFull(Rule):
@@ -54,11 +62,16 @@ class QueueFull(Rule):
     code = "TA204"
     name = "queue-full"
     family = "queue"
-    thresholds = ()
+    thresholds = (FULL_DEPTH, BLOCKED_RATIO)
     positive: ClassVar[tuple[Example, ...]] = (
         Example("the profiler says so", (*loop(8, 10, 30), overhead("Command Buffer Full", 1020, 4))),
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("a deep but not full queue", loop(40, 10, 35)),)
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "a slow launch behind a queue that is deep but not full",
+            (*loop(40, 10, 35), launch(1400, 99, 60), kernel(2404, 35, 99)),
+        ),
+    )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""
@@ -71,8 +84,9 @@ class QueueFull(Rule):
         calls = analysis.trace.calls
         length = calls.end_ns - calls.start_ns
         typical = stats.median(length[analysis.host.launches]) or 0.0
-        opens = np.flatnonzero(analysis.waits.opens_call & (analysis.depth >= FULL_DEPTH))
-        blocked = opens[length[analysis.trace.activities.call[opens]] > 5 * typical] if typical else opens[:0]
+        full_depth, ratio = analysis.options.threshold(FULL_DEPTH), analysis.options.threshold(BLOCKED_RATIO)
+        opens = np.flatnonzero(analysis.waits.opens_call & (analysis.depth >= full_depth))
+        blocked = opens[length[analysis.trace.activities.call[opens]] > ratio * typical] if typical else opens[:0]
         if not names and not len(blocked):
             return []
         return [
@@ -87,7 +101,7 @@ class QueueFull(Rule):
                 {
                     "blocked_launches": len(blocked),
                     "deepest_queue": depth,
-                    "threshold_depth": FULL_DEPTH,
+                    "threshold_depth": full_depth,
                     "full_buffer_records": len(names),
                 },
                 [

@@ -46,6 +46,9 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import Threshold
+
+GAP_SHARE = Threshold("gap_share", 0.1, "idle share of the span", "a tenth of the span is more than noise")
 
 
 class GapsInsideOp(Rule):
@@ -54,7 +57,7 @@ class GapsInsideOp(Rule):
     code = "TA205"
     name = "gaps-inside-op"
     family = "queue"
-    thresholds = ("gap_share",)
+    thresholds = (GAP_SHARE,)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "three kernels 7 us apart",
@@ -96,7 +99,7 @@ class GapsInsideOp(Rule):
                 continue
             span, busy = float(np.median(op.span_ns)), float(np.median(op.busy_ns))
             idle = 1 - busy / span if span else 0.0
-            if idle <= analysis.options.threshold("gap_share"):
+            if idle <= analysis.options.threshold(GAP_SHARE):
                 continue
             found.append(
                 self.finding(
@@ -110,7 +113,7 @@ class GapsInsideOp(Rule):
                         "span_p50_us": us(span),
                         "busy_p50_us": us(busy),
                         "idle_share": round(idle, 6),
-                        "threshold_idle_share": analysis.options.threshold("gap_share"),
+                        "threshold_idle_share": analysis.options.threshold(GAP_SHARE),
                         "kernels_per_call": op.kernels_per_iteration,
                         "self_time_p50_us": us(stats.median(op.self_ns)),
                     },

@@ -42,6 +42,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import STARVED_FRACTION
 
 
 class GraphLaunchBound(Rule):
@@ -50,7 +51,7 @@ class GraphLaunchBound(Rule):
     code = "TA206"
     name = "graph-launch-bound"
     family = "queue"
-    thresholds = ("starved_fraction",)
+    thresholds = (STARVED_FRACTION,)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "replays of a short graph every 100 us",
@@ -101,7 +102,7 @@ class GraphLaunchBound(Rule):
                         "replays": len(replay.opening),
                         "starved_replays": met,
                         "counted": queue.counted,
-                        "threshold_starved_fraction": analysis.options.threshold("starved_fraction"),
+                        "threshold_starved_fraction": analysis.options.threshold(STARVED_FRACTION),
                         "self_time_p50_us": us(own),
                         "dispatch_p50_us": us(dispatch),
                         "nodes": replay.nodes,

@@ -55,7 +55,6 @@ class FlushTooShort(Rule):
     code = "TA207"
     name = "flush-too-short"
     family = "queue"
-    thresholds = ()
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a 16 us clear before an 8 us kernel, 46 us of host time",

@@ -46,6 +46,12 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import Threshold
+
+SYNCS_PER_ITERATION = Threshold(
+    "syncs_per_iteration", 0.8, "synchronises per iteration", "four of five iterations: it belongs to the loop"
+)
+LOOP_CALLS = Threshold("loop_calls", 3, "calls", "fewer than three calls, two intervals, are no loop")
 
 
 class SyncInLoop(Rule):
@@ -54,7 +60,7 @@ class SyncInLoop(Rule):
     code = "TA301"
     name = "sync-in-loop"
     family = "sync"
-    thresholds = ("syncs_per_iteration",)
+    thresholds = (SYNCS_PER_ITERATION, LOOP_CALLS)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a synchronise behind each call", loop(12, 20, 10, sync=6.0), allows=("TA202", "TA406", "TA504", "TA501")
@@ -73,12 +79,12 @@ class SyncInLoop(Rule):
         for op in analysis.operations:
             starts = [int(calls.start_ns[c[0]]) for c in op.iterations.calls if len(c)]
             threads = {int(calls.thread[c[0]]) for c in op.iterations.calls if len(c)}
-            if len(starts) < 3:
+            if len(starts) < max(2, analysis.options.threshold(LOOP_CALLS)):
                 continue
             at = np.flatnonzero(analysis.host.syncs & np.isin(calls.thread, list(threads)))
             at = at[(calls.start_ns[at] >= starts[0]) & (calls.start_ns[at] < starts[-1])]
             per = len(at) / (len(starts) - 1)
-            if per < analysis.options.threshold("syncs_per_iteration"):
+            if per < analysis.options.threshold(SYNCS_PER_ITERATION):
                 continue
             reading = op.readings.get("event_pair_sync")
             wall = op.readings.get("wall_sync_each")
@@ -100,7 +106,7 @@ class SyncInLoop(Rule):
                         "synchronises": len(at),
                         "iterations": len(starts) - 1,
                         "per_iteration": round(per, 3),
-                        "threshold_per_iteration": analysis.options.threshold("syncs_per_iteration"),
+                        "threshold_per_iteration": analysis.options.threshold(SYNCS_PER_ITERATION),
                         "self_time_p50_us": us(own),
                         "wall_sync_each_us": us(wall),
                         "event_pair_sync_us": us(reading),

@@ -48,8 +48,18 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.rules.ta301_sync_in_loop import LOOP_CALLS
+from traceanalyzer.options import Threshold
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.tables import NO_ROW
+
+COPY_ITERATIONS = Threshold(
+    "copy_iterations", 0.8, "share of iterations", "four of five iterations: it belongs to the loop"
+)
+COPY_WAIT_SHARE = Threshold(
+    "copy_wait_share", 0.8, "call / copy", "a call that lasts four fifths of its copy waited for it"
+)
+COPY_LEAST_US = Threshold("copy_least_us", 5.0, "us", "a shorter copy costs no more than its call")
 
 
 class HiddenSync(Rule):
@@ -58,7 +68,7 @@ class HiddenSync(Rule):
     code = "TA302"
     name = "hidden-sync"
     family = "sync"
-    thresholds = ("copy_iterations",)
+    thresholds = (COPY_ITERATIONS, COPY_WAIT_SHARE, COPY_LEAST_US, LOOP_CALLS)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "inputs from pageable memory in each iteration",
@@ -88,23 +98,28 @@ class HiddenSync(Rule):
         if not len(copies) or not analysis.operations:
             return []
         call_of = rows.call[copies]
-        waits = (calls.end_ns[call_of] - calls.start_ns[call_of]) >= 0.8 * rows.dur_ns[copies]
+        wait_share, least_ns = (
+            analysis.options.threshold(COPY_WAIT_SHARE),
+            analysis.options.threshold(COPY_LEAST_US) * 1000,
+        )
+        waits = (calls.end_ns[call_of] - calls.start_ns[call_of]) >= wait_share * rows.dur_ns[copies]
         following = np.minimum(call_of + 1, len(calls) - 1)
         synced = analysis.host.syncs[following] & (calls.thread[following] == calls.thread[call_of])
         blocking = copies[
-            (pageable[rows.name[copies]] & waits & (rows.dur_ns[copies] > 5000)) | (to_host[rows.name[copies]] & synced)
+            (pageable[rows.name[copies]] & waits & (rows.dur_ns[copies] > least_ns))
+            | (to_host[rows.name[copies]] & synced)
         ]
         if not len(blocking):
             return []
         found = []
         for op in analysis.operations:
             starts = np.array(sorted(int(calls.start_ns[c[0]]) for c in op.iterations.calls if len(c)))
-            if len(starts) < 3:
+            if len(starts) < max(2, analysis.options.threshold(LOOP_CALLS)):
                 continue
             at = calls.start_ns[rows.call[blocking]]
             hit = np.unique(np.searchsorted(starts, at, side="right"))
             share = len(hit[(hit >= 0) & (hit <= len(starts))]) / len(starts)
-            if share < analysis.options.threshold("copy_iterations"):
+            if share < analysis.options.threshold(COPY_ITERATIONS):
                 continue
             own, copied = int(op.self_ns.sum()), int(rows.dur_ns[blocking].sum())
             found.append(
@@ -119,7 +134,7 @@ class HiddenSync(Rule):
                         "blocking_copies": len(blocking),
                         "iterations": len(starts),
                         "share": round(min(1.0, share), 6),
-                        "threshold_share": analysis.options.threshold("copy_iterations"),
+                        "threshold_share": analysis.options.threshold(COPY_ITERATIONS),
                         "copies_us": us(copied),
                         "kernels_us": us(own),
                     },

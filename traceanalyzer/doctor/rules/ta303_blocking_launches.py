@@ -44,10 +44,17 @@ from traceanalyzer.doctor.rule import (
     Rule,
     call_evidence,
 )
+from traceanalyzer.options import Threshold
 from traceanalyzer.trace.categories import RowKind
 
-LEAST_LAUNCHES = 10
-"""Fewer launches show no habit."""
+BLOCKING_SHARE = Threshold(
+    "blocking_share", 0.9, "share of launches", "nine of ten: it is how launches are made here, not an accident"
+)
+BLOCKING_KERNEL_SHARE = Threshold(
+    "blocking_kernel_share", 0.9, "launch call / kernel", "a call that covers its kernel waited for it"
+)
+BLOCKING_KERNEL_US = Threshold("blocking_kernel_us", 10.0, "us", "shorter kernels end before an ordinary call returns")
+BLOCKING_LAUNCHES = Threshold("blocking_launches", 10, "launches", "fewer show no habit")
 
 
 class BlockingLaunches(Rule):
@@ -56,7 +63,7 @@ class BlockingLaunches(Rule):
     code = "TA303"
     name = "blocking-launches"
     family = "sync"
-    thresholds = ()
+    thresholds = (BLOCKING_SHARE, BLOCKING_KERNEL_SHARE, BLOCKING_KERNEL_US, BLOCKING_LAUNCHES)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "launch calls of 60 us around kernels of 52",
@@ -70,17 +77,21 @@ class BlockingLaunches(Rule):
         """Return what the module's documentation says."""
         rows, calls = analysis.trace.activities, analysis.trace.calls
         at = np.flatnonzero(analysis.waits.opens_call & analysis.chosen.rows & (rows.kind == RowKind.KERNEL))
-        if len(at) < LEAST_LAUNCHES:
+        if len(at) < analysis.options.threshold(BLOCKING_LAUNCHES):
             return []
         if analysis.clocks.state is ClockState.DISAGREE:
             return self.abstain("host and device clocks disagree")
         call_of = rows.call[at]
+        kernel_share, limit = (
+            analysis.options.threshold(BLOCKING_KERNEL_SHARE),
+            analysis.options.threshold(BLOCKING_SHARE),
+        )
         behind = (calls.end_ns[call_of] >= rows.end_ns[at]) & (
-            calls.end_ns[call_of] - calls.start_ns[call_of] >= 0.9 * rows.dur_ns[at]
+            calls.end_ns[call_of] - calls.start_ns[call_of] >= kernel_share * rows.dur_ns[at]
         )
         share = float(np.mean(behind))
-        long_enough = float(np.median(rows.dur_ns[at])) > 10_000
-        if share < 0.9 or not long_enough:
+        long_enough = float(np.median(rows.dur_ns[at])) > analysis.options.threshold(BLOCKING_KERNEL_US) * 1000
+        if share < limit or not long_enough:
             return []
         return [
             self.finding(
@@ -90,7 +101,7 @@ class BlockingLaunches(Rule):
                 "launches block until their kernel ends",
                 f"{share:.0%} of {len(at)} launch calls return only behind the end of their kernel: it looks like CUDA_LAUNCH_BLOCKING=1. Host and device take turns, "
                 "and every interval is their sum.",
-                {"launches": len(at), "blocking_share": round(share, 6), "threshold_share": 0.9},
+                {"launches": len(at), "blocking_share": round(share, 6), "threshold_share": limit},
                 [call_evidence(analysis, int(c)) for c in call_of[behind][:3].tolist()],
                 ["unset CUDA_LAUNCH_BLOCKING and record again"],
             )

@@ -49,9 +49,18 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import Threshold
 
-LEAST_LAUNCHES = 3
-"""A range with fewer launches holds no loop."""
+TAIL_SHARE = Threshold(
+    "tail_share", 0.01, "share of the range's work", "1 % behind the end is work that the clock missed"
+)
+RANGE_LAUNCHES = Threshold("range_launches", 3, "launches", "a range with fewer holds no loop")
+RANGE_LAUNCH_SHARE = Threshold(
+    "range_launch_share",
+    0.9,
+    "share of all launches",
+    "a range around nine tenths of the launches is the timed one, not a phase",
+)
 
 
 class NoClosingSync(Rule):
@@ -60,7 +69,7 @@ class NoClosingSync(Rule):
     code = "TA304"
     name = "no-closing-sync"
     family = "sync"
-    thresholds = ()
+    thresholds = (TAIL_SHARE, RANGE_LAUNCHES, RANGE_LAUNCH_SHARE)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "six launches in 60 us, kernels for 510",
@@ -89,13 +98,15 @@ class NoClosingSync(Rule):
         if not len(launches):
             return self.abstain("there is no launch call")
         found = []
+        least, least_share = analysis.options.threshold(RANGE_LAUNCHES), analysis.options.threshold(RANGE_LAUNCH_SHARE)
+        limit = analysis.options.threshold(TAIL_SHARE)
         for name, members in user_ranges(analysis.trace).items():
             if len(members) != 1:
                 continue
             row = int(members[0])
             low, high = int(ranges.start_ns[row]), int(ranges.end_ns[row])
             inside = launches[(calls.start_ns[launches] >= low) & (calls.start_ns[launches] <= high)]
-            if len(inside) < LEAST_LAUNCHES or len(inside) < 0.9 * len(launches):
+            if len(inside) < least or len(inside) < least_share * len(launches):
                 continue
             syncs = analysis.host.syncs & (calls.start_ns >= low) & (calls.end_ns <= high)
             mine = np.isin(rows.call, inside)
@@ -103,7 +114,7 @@ class NoClosingSync(Rule):
                 continue
             last, work = int(rows.end_ns[mine].max()), int(rows.dur_ns[mine].sum())
             tail = last - high
-            if tail <= 0.01 * work:
+            if tail <= limit * work:
                 continue
             found.append(
                 self.finding(
@@ -119,7 +130,7 @@ class NoClosingSync(Rule):
                         "tail_us": us(tail),
                         "elapsed_us": us(last - low),
                         "launches": len(inside),
-                        "threshold_tail_share": 0.01,
+                        "threshold_tail_share": limit,
                     },
                     [
                         range_evidence(analysis, row),

@@ -47,7 +47,13 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.rules.ta301_sync_in_loop import LOOP_CALLS
+from traceanalyzer.options import Threshold
 from traceanalyzer.trace.launch_names import ApiClass
+
+MEMORY_ITERATIONS = Threshold(
+    "memory_iterations", 0.5, "share of iterations", "half of the iterations behind the first: it belongs to the loop"
+)
 
 
 class AllocatorInLoop(Rule):
@@ -56,7 +62,7 @@ class AllocatorInLoop(Rule):
     code = "TA305"
     name = "allocator-in-loop"
     family = "sync"
-    thresholds = ()
+    thresholds = (MEMORY_ITERATIONS, LOOP_CALLS)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "cudaMalloc and cudaFree around each launch",
@@ -88,14 +94,15 @@ class AllocatorInLoop(Rule):
         if not analysis.operations:
             return self.abstain(f"memory calls are there, but no operation was found: {analysis.no_operations}")
         found = []
+        limit = analysis.options.threshold(MEMORY_ITERATIONS)
         for op in analysis.operations:
             starts = np.array(sorted(int(calls.start_ns[c[0]]) for c in op.iterations.calls if len(c)))
-            if len(starts) < 3:
+            if len(starts) < max(2, analysis.options.threshold(LOOP_CALLS)):
                 continue
             which = np.searchsorted(starts, calls.start_ns[at], side="right")
             later = at[(which >= 1) & (which < len(starts))]
             share = len(np.unique(which[(which >= 1) & (which < len(starts))])) / (len(starts) - 1)
-            if share < 0.5:
+            if share < limit:
                 continue
             spent = int((calls.end_ns[later] - calls.start_ns[later]).sum())
             own = stats.median(op.self_ns)
@@ -111,7 +118,7 @@ class AllocatorInLoop(Rule):
                     {
                         "memory_calls": len(later),
                         "share_of_iterations": round(share, 6),
-                        "threshold_share": 0.5,
+                        "threshold_share": limit,
                         "host_us_per_call": us(spent / (len(starts) - 1)),
                         "self_time_p50_us": us(own),
                     },

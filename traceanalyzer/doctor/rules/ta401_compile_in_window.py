@@ -45,11 +45,14 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import Threshold
 
 _COMPILES = re.compile(
     r"autotun|\bcompile_fx|async_compile|triton_?compile|jit_?compile|torch\._inductor.*compile|Compil(?:er|ing)\b",
     re.I,
 )
+
+COMPILE_SHARE = Threshold("compile_share", 0.01, "share of the window", "1 % of compilation moves a mean by as much")
 
 
 class CompileInWindow(Rule):
@@ -58,7 +61,7 @@ class CompileInWindow(Rule):
     code = "TA401"
     name = "compile-in-window"
     family = "warm-up"
-    thresholds = ("compile_share",)
+    thresholds = (COMPILE_SHARE,)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "an autotuner in the middle",
@@ -88,7 +91,7 @@ class CompileInWindow(Rule):
             return []
         spent = intervals.length(*intervals.union(np.maximum(s[inside], low), np.minimum(e[inside], high)))
         share = spent / max(1, high - low)
-        if share <= analysis.options.threshold("compile_share"):
+        if share <= analysis.options.threshold(COMPILE_SHARE):
             return []
         return [
             self.finding(
@@ -101,7 +104,7 @@ class CompileInWindow(Rule):
                     "rows": int(inside.sum()),
                     "spent_us": us(spent),
                     "share": round(share, 6),
-                    "threshold_share": analysis.options.threshold("compile_share"),
+                    "threshold_share": analysis.options.threshold(COMPILE_SHARE),
                 },
                 [],
                 ["call everything once before recording", "quote the median of later calls"],

@@ -47,7 +47,10 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import Threshold
 from traceanalyzer.trace.launch_names import ApiClass
+
+LOAD_SHARE = Threshold("load_share", 0.1, "share of the window", "a tenth of the window moves a mean by as much")
 
 
 class ModuleLoad(Rule):
@@ -56,7 +59,7 @@ class ModuleLoad(Rule):
     code = "TA402"
     name = "module-load-in-window"
     family = "warm-up"
-    thresholds = ("load_share",)
+    thresholds = (LOAD_SHARE,)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a module load before six launches",
@@ -95,11 +98,11 @@ class ModuleLoad(Rule):
         launched = calls.start_ns[analysis.host.launches]
         second = int(np.sort(launched)[1]) if len(launched) > 1 else int(ends.max())
         late = int(np.count_nonzero(starts > second))
-        if share <= analysis.options.threshold("load_share") and not late:
+        if share <= analysis.options.threshold(LOAD_SHARE) and not late:
             return []
         return [
             self.finding(
-                Severity.WARNING if share > analysis.options.threshold("load_share") else Severity.NOTE,
+                Severity.WARNING if share > analysis.options.threshold(LOAD_SHARE) else Severity.NOTE,
                 Grade.PROVEN,
                 "trace",
                 "no warm-up: code was loaded while it ran",
@@ -108,7 +111,7 @@ class ModuleLoad(Rule):
                 {
                     "load_us": us(spent),
                     "share": round(share, 6),
-                    "threshold_share": analysis.options.threshold("load_share"),
+                    "threshold_share": analysis.options.threshold(LOAD_SHARE),
                     "loads": len(starts),
                     "loads_behind_second_launch": late,
                 },

@@ -30,7 +30,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from traceanalyzer.analysis import steadiness
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
@@ -47,6 +46,9 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import HEAD_RATIO, Threshold
+
+HEAD_SHARE = Threshold("head_share", 0.15, "share of calls", "a head this long pulls on the median too")
 
 
 class SlowHead(Rule):
@@ -55,7 +57,7 @@ class SlowHead(Rule):
     code = "TA403"
     name = "slow-head"
     family = "warm-up"
-    thresholds = ("head_share",)
+    thresholds = (HEAD_SHARE, HEAD_RATIO)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a ramp over half of the calls",
@@ -78,7 +80,7 @@ class SlowHead(Rule):
             return self.abstain(f"no operation was found: {analysis.no_operations}")
         found = []
         for op in analysis.operations:
-            head = steadiness.slow_head(op.self_ns)
+            head = op.steady.head
             if head is None:
                 continue
             share = head.iterations / len(op.self_ns)
@@ -92,7 +94,7 @@ class SlowHead(Rule):
             )
             found.append(
                 self.finding(
-                    Severity.WARNING if share >= analysis.options.threshold("head_share") else Severity.NOTE,
+                    Severity.WARNING if share >= analysis.options.threshold(HEAD_SHARE) else Severity.NOTE,
                     Grade.PROVEN,
                     op.iterations.name,
                     f"insufficient warm-up of `{name}`",
@@ -105,7 +107,7 @@ class SlowHead(Rule):
                         "steady_p50_us": us(head.steady),
                         "mean_us": us(float(op.self_ns.mean())),
                         "first_over_steady": round(head.first / head.steady, 3) if head.steady else None,
-                        "threshold_ratio": 1.2,
+                        "threshold_ratio": analysis.options.threshold(HEAD_RATIO),
                     },
                     [activity_evidence(analysis, int(op.iterations.rows[int(i)][0])) for i in op.worked[:3].tolist()],
                     [

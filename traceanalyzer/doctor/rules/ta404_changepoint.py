@@ -30,7 +30,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from traceanalyzer.analysis import steadiness
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
@@ -47,6 +46,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import LEVEL_SHIFT
 
 
 class Changepoint(Rule):
@@ -55,7 +55,7 @@ class Changepoint(Rule):
     code = "TA404"
     name = "changepoint"
     family = "warm-up"
-    thresholds = ()
+    thresholds = (LEVEL_SHIFT,)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "ten calls of 100 us, ten of 115",
@@ -82,9 +82,8 @@ class Changepoint(Rule):
             if op.iterations.method == "repeating kernels" and op.iterations.certainty == "uncertain":
                 continue
             values = op.self_ns
-            head = steadiness.slow_head(values)
+            head, change = op.steady.head, op.steady.change_behind_head
             skip = head.iterations if head is not None else 0
-            change = steadiness.changepoint(values[skip:])
             if change is None:
                 continue
             at = int(op.worked[skip + change.at])
@@ -118,7 +117,7 @@ class Changepoint(Rule):
                         "before_p50_us": us(change.before),
                         "after_p50_us": us(change.after),
                         "shift": round(change.shift, 6),
-                        "threshold_shift": 0.05,
+                        "threshold_shift": analysis.options.threshold(LEVEL_SHIFT),
                         "calls_before": skip + change.at,
                         "calls_after": len(values) - skip - change.at,
                     },

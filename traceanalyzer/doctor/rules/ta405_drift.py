@@ -29,7 +29,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from traceanalyzer.analysis import steadiness
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
@@ -46,9 +45,12 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import Threshold
 
-LEAST_CALLS = 20
-"""Fewer calls show no trend."""
+DRIFT_CHANGE = Threshold(
+    "drift_change", 0.03, "relative change", "3 % over the run is more than the interval of most medians"
+)
+DRIFT_CALLS = Threshold("drift_calls", 20, "calls", "fewer show no trend")
 
 
 class Drifting(Rule):
@@ -57,7 +59,7 @@ class Drifting(Rule):
     code = "TA405"
     name = "drift"
     family = "warm-up"
-    thresholds = ("drift_change",)
+    thresholds = (DRIFT_CHANGE, DRIFT_CALLS)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "half a percent more with each call",
@@ -79,15 +81,15 @@ class Drifting(Rule):
         for op in analysis.operations:
             values = op.self_ns
             if (
-                len(values) < LEAST_CALLS
-                or steadiness.slow_head(values) is not None
-                or steadiness.changepoint(values) is not None
+                len(values) < analysis.options.threshold(DRIFT_CALLS)
+                or op.steady.head is not None
+                or op.steady.change is not None
             ):
                 continue
-            trend = steadiness.drift(values)
+            trend = op.steady.drift
             if (
                 trend is None
-                or abs(trend.total) <= analysis.options.threshold("drift_change")
+                or abs(trend.total) <= analysis.options.threshold(DRIFT_CHANGE)
                 or trend.low * trend.high <= 0
             ):
                 continue
@@ -105,7 +107,7 @@ class Drifting(Rule):
                         "total_change": round(trend.total, 6),
                         "low": round(trend.low, 6),
                         "high": round(trend.high, 6),
-                        "threshold_change": analysis.options.threshold("drift_change"),
+                        "threshold_change": analysis.options.threshold(DRIFT_CHANGE),
                         "first5_p50_us": us(ends[0]),
                         "last5_p50_us": us(ends[1]),
                         "calls": len(values),

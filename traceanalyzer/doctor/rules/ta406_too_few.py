@@ -38,6 +38,12 @@ from traceanalyzer.doctor.rule import (
     Rule,
     short,
 )
+from traceanalyzer.options import Threshold
+
+ENOUGH_CALLS = Threshold("enough_calls", 30.0, "calls", "thirty calls give a narrow interval for usual scatter")
+NARROW_INTERVAL = Threshold(
+    "narrow_interval", 0.01, "half-width / median", "an interval within 1 % needs no more calls"
+)
 
 
 class TooFew(Rule):
@@ -46,9 +52,12 @@ class TooFew(Rule):
     code = "TA406"
     name = "too-few"
     family = "warm-up"
-    thresholds = ("enough_calls",)
+    thresholds = (ENOUGH_CALLS, NARROW_INTERVAL)
     positive: ClassVar[tuple[Example, ...]] = (Example("four calls", loop(4, 10, 30)),)
-    negative: ClassVar[tuple[Example, ...]] = (Example("forty calls", loop(40, 10, 30)),)
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example("forty calls", loop(40, 10, 30)),
+        Example("twelve calls that do not scatter", loop(12, 10, 30)),
+    )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""
@@ -57,12 +66,12 @@ class TooFew(Rule):
         found = []
         for op in analysis.operations:
             n = len(op.self_ns)
-            if n >= analysis.options.threshold("enough_calls") or not n or op.kernels_per_iteration == 0:
+            if n >= analysis.options.threshold(ENOUGH_CALLS) or not n or op.kernels_per_iteration == 0:
                 continue
             interval = stats.median_interval(op.self_ns)
             middle = stats.median(op.self_ns) or 0.0
             wide = max(interval[1] - middle, middle - interval[0]) / middle if interval and middle else None
-            if interval is not None and wide is not None and wide < 0.01:
+            if interval is not None and wide is not None and wide < analysis.options.threshold(NARROW_INTERVAL):
                 continue
             name = short(op.iterations.name)
             what = (
@@ -80,7 +89,7 @@ class TooFew(Rule):
                     {
                         "calls": n,
                         "half_width": round(wide, 6) if wide is not None else None,
-                        "threshold_calls": analysis.options.threshold("enough_calls"),
+                        "threshold_calls": analysis.options.threshold(ENOUGH_CALLS),
                     },
                     [],
                     ["record thirty calls or more"],

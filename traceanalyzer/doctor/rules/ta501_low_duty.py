@@ -40,6 +40,11 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import Threshold
+
+LOW_DUTY_BUSY = Threshold("low_duty_busy", 0.5, "share of the span", "half idle is enough for clocks to fall")
+LOW_DUTY_GAP_US = Threshold("low_duty_gap_us", 20.0, "us", "pauses of tens of microseconds were seen to cost 5-15 %")
+LOW_DUTY_LAUNCHES = Threshold("low_duty_launches", 10, "launches", "a handful of launches is no benchmark")
 
 
 class LowDuty(Rule):
@@ -48,7 +53,7 @@ class LowDuty(Rule):
     code = "TA501"
     name = "low-duty"
     family = "clocks"
-    thresholds = ("low_duty_busy", "low_duty_gap_us")
+    thresholds = (LOW_DUTY_BUSY, LOW_DUTY_GAP_US, LOW_DUTY_LAUNCHES)
     positive: ClassVar[tuple[Example, ...]] = (
         Example("a synchronise per call on an idle device", loop(20, 100, 10, sync=6.0), allows=("TA301", "TA202")),
     )
@@ -58,12 +63,13 @@ class LowDuty(Rule):
         """Return what the module's documentation says."""
         found = []
         busy_limit, gap_limit = (
-            analysis.options.threshold("low_duty_busy"),
-            analysis.options.threshold("low_duty_gap_us"),
+            analysis.options.threshold(LOW_DUTY_BUSY),
+            analysis.options.threshold(LOW_DUTY_GAP_US),
         )
+        least = analysis.options.threshold(LOW_DUTY_LAUNCHES)
         for device in analysis.devices:
             idle = device.idle
-            if device.queue.counted < 10 or not idle.span_ns or device.queue.state is QueueState.CPU_BOUND:
+            if device.queue.counted < least or not idle.span_ns or device.queue.state is QueueState.CPU_BOUND:
                 continue
             busy = idle.busy_ns / idle.span_ns
             gap = idle.short_p50_ns

@@ -44,9 +44,16 @@ from traceanalyzer.doctor.rule import (
     short,
     show_us,
 )
+from traceanalyzer.options import Threshold
 
 _PAUSES = [50 + 10 * ((7 * i) % 20) for i in range(40)]
 _STARTS = list(accumulate(_PAUSES))
+
+GAP_TAU = Threshold("gap_tau", 0.3, "Kendall tau", "a rank correlation that one in three pairs carries")
+GAP_EFFECT = Threshold("gap_effect", 0.03, "relative change", "3 % is more than the interval of most medians")
+GAP_Z = Threshold("gap_z", 2.576, "standard deviations", "p = 0.01, two-sided")
+GAP_CALLS = Threshold("gap_calls", 30, "calls", "fewer show no rank correlation of this size")
+GAP_VALUES = Threshold("gap_values", 5, "different gaps", "gaps that hardly differ explain nothing")
 
 
 class GapDependentDuration(Rule):
@@ -55,7 +62,7 @@ class GapDependentDuration(Rule):
     code = "TA502"
     name = "gap-dependent-duration"
     family = "clocks"
-    thresholds = ("gap_tau", "gap_effect")
+    thresholds = (GAP_TAU, GAP_EFFECT, GAP_Z, GAP_CALLS, GAP_VALUES)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "longer after longer pauses",
@@ -88,13 +95,14 @@ class GapDependentDuration(Rule):
         """Return what the module's documentation says."""
         found = []
         rows = analysis.trace.activities
-        tau_limit, effect_limit = analysis.options.threshold("gap_tau"), analysis.options.threshold("gap_effect")
+        tau_limit, effect_limit = analysis.options.threshold(GAP_TAU), analysis.options.threshold(GAP_EFFECT)
+        z_limit, least, values = (analysis.options.threshold(t) for t in (GAP_Z, GAP_CALLS, GAP_VALUES))
         for op in analysis.operations:
-            if len(op.worked) < 30 or op.kernels_per_iteration != 1:
+            if len(op.worked) < least or op.kernels_per_iteration != 1:
                 continue
             first = np.array([int(op.iterations.rows[int(i)][-1]) for i in op.worked[1:]])
             gaps, own = analysis.waits.gap_ns[first], rows.dur_ns[first]
-            if len(np.unique(gaps)) < 5 or np.median(gaps) <= 0:
+            if len(np.unique(gaps)) < values or np.median(gaps) <= 0:
                 continue
             tau, z = steadiness.kendall(gaps, own)
             middle = np.median(gaps)
@@ -102,8 +110,7 @@ class GapDependentDuration(Rule):
             if not len(low) or not len(high):
                 continue
             effect = float(np.median(high)) / float(np.median(low)) - 1
-            # z of 2.576 is p = 0.01, two-sided
-            if tau <= tau_limit or z < 2.576 or effect <= effect_limit:
+            if tau <= tau_limit or z < z_limit or effect <= effect_limit:
                 continue
             name = short(op.iterations.name)
             found.append(

@@ -47,6 +47,15 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.rules.ta301_sync_in_loop import LOOP_CALLS
+from traceanalyzer.options import Threshold
+
+WARM_LEFT_OUT = Threshold(
+    "warm_left_out",
+    0.2,
+    "rows beside the pattern / calls",
+    "with more than one in five, something does run between the calls",
+)
 
 
 class WarmCache(Rule):
@@ -55,7 +64,7 @@ class WarmCache(Rule):
     code = "TA504"
     name = "warm-l2"
     family = "cache"
-    thresholds = ()
+    thresholds = (WARM_LEFT_OUT, LOOP_CALLS)
     positive: ClassVar[tuple[Example, ...]] = (Example("one kernel over and over", loop(40, 10, 30)),)
     negative: ClassVar[tuple[Example, ...]] = (
         Example(
@@ -81,11 +90,13 @@ class WarmCache(Rule):
             if (
                 op.iterations.windows is not None
                 or op.kernels_per_iteration != 1
-                or len(op.self_ns) < 3
+                or len(op.self_ns) < max(1, analysis.options.threshold(LOOP_CALLS))
                 or op.clear.any()
             ):
                 continue
-            if op.iterations.left_out > 0.2 * len(op.self_ns) or any(len(p) != 1 for p in op.iterations.rows):
+            if op.iterations.left_out > analysis.options.threshold(WARM_LEFT_OUT) * len(op.self_ns) or any(
+                len(p) != 1 for p in op.iterations.rows
+            ):
                 continue
             name = short(op.iterations.name)
             first, middle = float(op.self_ns[0]), stats.median(op.self_ns) or 0.0

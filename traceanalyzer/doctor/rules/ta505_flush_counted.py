@@ -49,6 +49,9 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import Threshold
+
+CLEAR_SHARE = Threshold("clear_share", 0.05, "share of self-time", "5 % of foreign time misleads")
 
 
 class FlushCounted(Rule):
@@ -57,7 +60,7 @@ class FlushCounted(Rule):
     code = "TA505"
     name = "flush-counted"
     family = "cache"
-    thresholds = ("clear_share",)
+    thresholds = (CLEAR_SHARE,)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a fill launched before the range, inside its projection",
@@ -98,7 +101,7 @@ class FlushCounted(Rule):
         for op in analysis.operations:
             cleared = op.clear_ns[op.clear_ns > 0]
             own = float(op.self_ns.sum())
-            if len(cleared) and float(cleared.sum()) > analysis.options.threshold("clear_share") * own:
+            if len(cleared) and float(cleared.sum()) > analysis.options.threshold(CLEAR_SHARE) * own:
                 name = short(op.iterations.name)
                 found.append(
                     self.finding(
@@ -112,7 +115,7 @@ class FlushCounted(Rule):
                             "clears": len(cleared),
                             "clear_p50_us": us(stats.median(cleared)),
                             "self_time_p50_us": us(stats.median(op.self_ns)),
-                            "threshold_share": analysis.options.threshold("clear_share"),
+                            "threshold_share": analysis.options.threshold(CLEAR_SHARE),
                         },
                         [
                             activity_evidence(analysis, int(r), "cache clear")
@@ -140,7 +143,7 @@ class FlushCounted(Rule):
             )
             foreign = np.flatnonzero(inside & ~mine & analysis.chosen.rows)
             extra, own_all = int(rows.dur_ns[foreign].sum()), int(rows.dur_ns[mine].sum())
-            if not own_all or extra <= analysis.options.threshold("clear_share") * own_all:
+            if not own_all or extra <= analysis.options.threshold(CLEAR_SHARE) * own_all:
                 continue
             n = max(1, len(op.worked))
             others = ", ".join(
@@ -159,7 +162,7 @@ class FlushCounted(Rule):
                         "window_us_per_call": us((own_all + extra) / n),
                         "launched_inside_us_per_call": us(own_all / n),
                         "foreign_rows": len(foreign),
-                        "threshold_share": analysis.options.threshold("clear_share"),
+                        "threshold_share": analysis.options.threshold(CLEAR_SHARE),
                     },
                     [activity_evidence(analysis, int(r), "launched outside the range") for r in foreign[:3].tolist()],
                     ["attribute work by where its launch call lies", "quote the self-time of the target kernel"],

@@ -44,11 +44,17 @@ from traceanalyzer.doctor.rule import (
     activity_evidence,
     short,
 )
+from traceanalyzer.options import Threshold
 from traceanalyzer.trace.categories import RowKind
 
 _HARNESS = re.compile(
     r"distribution_(?:normal|uniform|random)|curand|philox.*(?:normal|uniform)|randn?_|isclose|allclose|CompareEq|random_from_to",
     re.I,
+)
+
+HARNESS_SHARE = Threshold("harness_share", 0.02, "share of self-time", "2 % of foreign work decides close comparisons")
+HARNESS_CALLS = Threshold(
+    "harness_calls", 0.5, "harness kernels per call", "one in every second call: it belongs to the loop"
 )
 
 
@@ -58,7 +64,7 @@ class HarnessKernels(Rule):
     code = "TA506"
     name = "harness-kernels"
     family = "cache"
-    thresholds = ("harness_share",)
+    thresholds = (HARNESS_SHARE, HARNESS_CALLS)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "random inputs in each call",
@@ -97,7 +103,7 @@ class HarnessKernels(Rule):
         """Return what the module's documentation says."""
         found = []
         rows = analysis.trace.activities
-        limit = analysis.options.threshold("harness_share")
+        limit = analysis.options.threshold(HARNESS_SHARE)
         named = np.array(
             [_HARNESS.search(n) is not None and "dropout" not in n.lower() for n in analysis.trace.names] or [False],
             dtype=bool,
@@ -108,7 +114,7 @@ class HarnessKernels(Rule):
             mine = np.concatenate([op.iterations.rows[int(i)] for i in op.worked])
             harness = mine[named[rows.name[mine]] & (rows.kind[mine] == RowKind.KERNEL)]
             share = float(rows.dur_ns[harness].sum()) / float(op.self_ns.sum())
-            if share <= limit or len(harness) < 0.5 * len(op.worked):
+            if share <= limit or len(harness) < analysis.options.threshold(HARNESS_CALLS) * len(op.worked):
                 continue
             name = short(op.iterations.name)
             others = ", ".join(

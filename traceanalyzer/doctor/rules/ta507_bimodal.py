@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from traceanalyzer.analysis import steadiness
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
@@ -43,6 +42,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import MODE_GAP
 
 
 class Bimodal(Rule):
@@ -51,7 +51,7 @@ class Bimodal(Rule):
     code = "TA507"
     name = "bimodal"
     family = "cache"
-    thresholds = ()
+    thresholds = (MODE_GAP,)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "20 and 26 us in turn",
@@ -71,9 +71,9 @@ class Bimodal(Rule):
             return self.abstain(f"no operation was found: {analysis.no_operations}")
         found = []
         for op in analysis.operations:
-            if steadiness.changepoint(op.self_ns) is not None:
+            if op.steady.change is not None:
                 continue
-            modes = steadiness.two_modes(op.self_ns)
+            modes = op.steady.modes
             if modes is None:
                 continue
             low, high, share = modes
@@ -90,7 +90,7 @@ class Bimodal(Rule):
                         "high_p50_us": us(high),
                         "share_high": round(share, 6),
                         "gap": round(high / low - 1, 6),
-                        "threshold_gap": 0.05,
+                        "threshold_gap": analysis.options.threshold(MODE_GAP),
                     },
                     [],
                     ["print both modes and what differs between them: configuration, stream, what ran before"],

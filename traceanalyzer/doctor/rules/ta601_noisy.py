@@ -40,6 +40,10 @@ from traceanalyzer.doctor.rule import (
     Rule,
     short,
 )
+from traceanalyzer.options import Threshold
+
+ROBUST_CV = Threshold("robust_cv", 0.1, "1.4826 MAD / median", "10 % scatter takes hundreds of calls for 1 %")
+NOISY_CALLS = Threshold("noisy_calls", 10, "calls", "fewer measure no scatter")
 
 
 class Noisy(Rule):
@@ -48,7 +52,7 @@ class Noisy(Rule):
     code = "TA601"
     name = "noisy"
     family = "statistics"
-    thresholds = ("robust_cv",)
+    thresholds = (ROBUST_CV, NOISY_CALLS)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "8 to 12 us",
@@ -64,11 +68,15 @@ class Noisy(Rule):
             return self.abstain(f"no operation was found: {analysis.no_operations}")
         found = []
         for op in analysis.operations:
-            cv = steadiness.robust_cv(op.self_ns)
-            if cv is None or cv <= analysis.options.threshold("robust_cv") or len(op.self_ns) < 10:
+            cv = op.steady.robust_cv
+            if (
+                cv is None
+                or cv <= analysis.options.threshold(ROBUST_CV)
+                or len(op.self_ns) < analysis.options.threshold(NOISY_CALLS)
+            ):
                 continue
             needed = round((1.2533 * 1.96 * cv / 0.01) ** 2)
-            rho = steadiness.lag_one(op.self_ns)
+            rho = op.steady.lag_one
             name = short(op.iterations.name)
             found.append(
                 self.finding(
@@ -80,7 +88,7 @@ class Noisy(Rule):
                     f"(worth {steadiness.effective_n(len(op.self_ns), rho):.0f} independent ones).",
                     {
                         "robust_cv": round(cv, 6),
-                        "threshold_cv": analysis.options.threshold("robust_cv"),
+                        "threshold_cv": analysis.options.threshold(ROBUST_CV),
                         "calls": len(op.self_ns),
                         "calls_for_1_percent": needed,
                         "lag_one_correlation": round(rho, 6) if rho is not None else None,

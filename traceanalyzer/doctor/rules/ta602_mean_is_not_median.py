@@ -29,7 +29,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from traceanalyzer.analysis import stats, steadiness
+from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
@@ -45,6 +45,10 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import Threshold
+
+MEAN_MEDIAN = Threshold("mean_median", 0.05, "relative difference", "5 % decides most comparisons")
+MEAN_CALLS = Threshold("mean_calls", 10, "calls", "the tail of fewer is one call's chance")
 
 
 class MeanIsNotMedian(Rule):
@@ -53,7 +57,7 @@ class MeanIsNotMedian(Rule):
     code = "TA602"
     name = "mean-is-not-median"
     family = "statistics"
-    thresholds = ("mean_median",)
+    thresholds = (MEAN_MEDIAN, MEAN_CALLS)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "one call in eight takes four times as long",
@@ -73,15 +77,15 @@ class MeanIsNotMedian(Rule):
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""
         found = []
-        limit = analysis.options.threshold("mean_median")
+        limit = analysis.options.threshold(MEAN_MEDIAN)
         for op in analysis.operations:
             values = op.self_ns
             middle = stats.median(values)
             if (
-                len(values) < 10
+                len(values) < analysis.options.threshold(MEAN_CALLS)
                 or not middle
-                or steadiness.slow_head(values) is not None
-                or steadiness.changepoint(values) is not None
+                or op.steady.head is not None
+                or op.steady.change is not None
             ):
                 continue
             away = float(values.mean()) / middle - 1

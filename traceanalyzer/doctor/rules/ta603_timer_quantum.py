@@ -45,6 +45,10 @@ from traceanalyzer.doctor.rule import (
     short,
     show_us,
 )
+from traceanalyzer.options import Threshold
+
+QUANTUM_SHARE = Threshold("quantum_share", 0.02, "step / median", "2 % is a difference people report")
+QUANTUM_VALUES = Threshold("quantum_values", 3, "different times", "two times show one step, which may be two modes")
 
 
 class TimerQuantum(Rule):
@@ -53,7 +57,7 @@ class TimerQuantum(Rule):
     code = "TA603"
     name = "timer-quantum"
     family = "statistics"
-    thresholds = ("quantum_share",)
+    thresholds = (QUANTUM_SHARE, QUANTUM_VALUES)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "whole microseconds",
@@ -66,11 +70,15 @@ class TimerQuantum(Rule):
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""
         found = []
-        limit = analysis.options.threshold("quantum_share")
+        limit = analysis.options.threshold(QUANTUM_SHARE)
         for op in analysis.operations:
             distinct = np.unique(op.self_ns)
             middle = stats.median(op.self_ns)
-            if len(distinct) < 3 or not middle or op.kernels_per_iteration != 1:
+            if (
+                len(distinct) < analysis.options.threshold(QUANTUM_VALUES)
+                or not middle
+                or op.kernels_per_iteration != 1
+            ):
                 continue
             step = int(np.gcd.reduce(np.diff(distinct)))
             if step <= limit * middle:

@@ -40,6 +40,9 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import Threshold
+
+OVERLAP_SHARE = Threshold("overlap_share", 0.02, "excess of the sum", "2 % is where the two numbers part in print")
 
 
 class OverlapDoubleCount(Rule):
@@ -48,7 +51,7 @@ class OverlapDoubleCount(Rule):
     code = "TA604"
     name = "overlap-double-count"
     family = "statistics"
-    thresholds = ("overlap_share",)
+    thresholds = (OVERLAP_SHARE,)
     positive: ClassVar[tuple[Example, ...]] = (
         Example("kernels on two streams", (launch(0, 1), kernel(10, 20, 1), launch(1, 2), kernel(15, 20, 2, stream=8))),
     )
@@ -60,7 +63,7 @@ class OverlapDoubleCount(Rule):
         for device in analysis.devices:
             idle = device.idle
             over = idle.self_time_ns / idle.busy_ns - 1 if idle.busy_ns else 0.0
-            if over <= analysis.options.threshold("overlap_share"):
+            if over <= analysis.options.threshold(OVERLAP_SHARE):
                 continue
             label = analysis.trace.devices[device.device].label
             found.append(
@@ -75,7 +78,7 @@ class OverlapDoubleCount(Rule):
                         "self_time_us": us(idle.self_time_ns),
                         "busy_us": us(idle.busy_ns),
                         "excess": round(over, 6),
-                        "threshold_excess": analysis.options.threshold("overlap_share"),
+                        "threshold_excess": analysis.options.threshold(OVERLAP_SHARE),
                     },
                     [],
                     ["quote busy time, or the start-to-start interval per call"],

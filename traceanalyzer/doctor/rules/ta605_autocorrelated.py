@@ -42,6 +42,14 @@ from traceanalyzer.doctor.rule import (
     Rule,
     short,
 )
+from traceanalyzer.doctor.rules.ta405_drift import DRIFT_CHANGE
+from traceanalyzer.options import Threshold
+
+LAG_ONE = Threshold("lag_one", 0.3, "lag-1 correlation", "0.3 halves the effective number of calls")
+LAG_CALLS = Threshold("lag_calls", 30, "calls", "fewer measure no correlation of this size")
+LAG_CV = Threshold(
+    "lag_cv", 0.01, "1.4826 MAD / median", "under 1 % scatter the interval is narrow whatever the correlation"
+)
 
 
 class Autocorrelated(Rule):
@@ -50,7 +58,7 @@ class Autocorrelated(Rule):
     code = "TA605"
     name = "autocorrelated"
     family = "statistics"
-    thresholds = ("lag_one",)
+    thresholds = (LAG_ONE, LAG_CALLS, LAG_CV, DRIFT_CHANGE)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a slow wave",
@@ -62,25 +70,39 @@ class Autocorrelated(Rule):
             allows=("TA504", "TA601", "TA507", "TA202", "TA404", "TA602", "TA603", "TA405"),
         ),
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("constant times", loop(40, 10, 30)),)
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example("constant times", loop(40, 10, 30)),
+        Example(
+            "a drift explains it (TA405)",
+            tuple(
+                e
+                for i in range(30)
+                for e in (launch(10 * i, i + 1), kernel(400 + 101 * i + i * i / 4, 100 + i / 2, i + 1))
+            ),
+        ),
+    )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""
         found = []
-        limit = analysis.options.threshold("lag_one")
+        limit = analysis.options.threshold(LAG_ONE)
         for op in analysis.operations:
             values = op.self_ns
             if (
-                len(values) < 30
-                or steadiness.slow_head(values) is not None
-                or steadiness.changepoint(values) is not None
+                len(values) < analysis.options.threshold(LAG_CALLS)
+                or op.steady.head is not None
+                or op.steady.change is not None
             ):
                 continue
-            rho = steadiness.lag_one(values)
-            trend = steadiness.drift(values)
-            drifting = trend is not None and abs(trend.total) > 0.03 and trend.low * trend.high > 0
-            cv = steadiness.robust_cv(values)
-            if rho is None or rho <= limit or drifting or cv is None or cv < 0.01:
+            rho = op.steady.lag_one
+            trend = op.steady.drift
+            drifting = (
+                trend is not None
+                and abs(trend.total) > analysis.options.threshold(DRIFT_CHANGE)
+                and trend.low * trend.high > 0
+            )
+            cv = op.steady.robust_cv
+            if rho is None or rho <= limit or drifting or cv is None or cv < analysis.options.threshold(LAG_CV):
                 continue
             name = short(op.iterations.name)
             worth = steadiness.effective_n(len(values), rho)

@@ -45,8 +45,14 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import Threshold
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.tables import NO_ROW
+
+UNJOINED_SHARE = Threshold(
+    "unjoined_share", 0.5, "share of event pairs", "half of the pairs: it is how the loop is built"
+)
+UNJOINED_PAIRS = Threshold("unjoined_pairs", 2, "event pairs", "one pair may be an accident of the start")
 
 
 class OtherStream(Rule):
@@ -55,7 +61,7 @@ class OtherStream(Rule):
     code = "TA701"
     name = "other-stream"
     family = "cheating"
-    thresholds = ()
+    thresholds = (UNJOINED_SHARE, UNJOINED_PAIRS)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a fill between the events, the matmul beside them",
@@ -96,8 +102,9 @@ class OtherStream(Rule):
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""
         calls, rows = analysis.trace.calls, analysis.trace.activities
+        limit, least = analysis.options.threshold(UNJOINED_SHARE), analysis.options.threshold(UNJOINED_PAIRS)
         records = np.flatnonzero(calls.api_class == ApiClass.EVENT_RECORD)
-        if len(records) < 4 or len(analysis.streams) < 2:
+        if len(records) < 2 * least or len(analysis.streams) < 2:
             return []
         if np.isin(calls.api_class, [ApiClass.STREAM_WAIT]).any():
             return []
@@ -122,7 +129,7 @@ class OtherStream(Rule):
             mine = np.isin(rows.call, inside)
             for lane in lanes.tolist():
                 shares[lane] = shares.get(lane, 0) + int(rows.dur_ns[mine & (rows.lane == lane)].sum())
-        if not pairs or escaped / pairs < 0.5 or escaped < 2:
+        if not escaped or escaped / pairs < limit or escaped < least:
             return []
         ordered = sorted(shares.items(), key=lambda x: x[1])
         total = sum(shares.values())
@@ -142,7 +149,7 @@ class OtherStream(Rule):
                     "pairs_with_unjoined_streams": escaped,
                     "least_share": round(ordered[0][1] / total, 6),
                     "at_least_us_per_call": us(ordered[-1][1] / escaped),
-                    "threshold_share_of_pairs": 0.5,
+                    "threshold_share_of_pairs": limit,
                 },
                 [call_evidence(analysis, int(r)) for r in records[:2].tolist()],
                 [

@@ -44,6 +44,12 @@ from traceanalyzer.doctor.rule import (
     activity_evidence,
     short,
 )
+from traceanalyzer.options import Threshold
+
+DIFFERENT_ITERATIONS = Threshold(
+    "different_iterations", 0.1, "share of iterations", "one in ten is no exception any more"
+)
+COMPARED_ITERATIONS = Threshold("compared_iterations", 5, "iterations", "fewer have no commonest set")
 
 
 class KernelSetChanges(Rule):
@@ -52,7 +58,7 @@ class KernelSetChanges(Rule):
     code = "TA702"
     name = "kernel-set-changes"
     family = "cheating"
-    thresholds = ("different_iterations",)
+    thresholds = (DIFFERENT_ITERATIONS, COMPARED_ITERATIONS)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "every second iteration has an extra kernel",
@@ -89,13 +95,13 @@ class KernelSetChanges(Rule):
         rows = analysis.trace.activities
         found = []
         for op in analysis.operations:
-            if op.iterations.windows is None or len(op.worked) < 5:
+            if op.iterations.windows is None or len(op.worked) < analysis.options.threshold(COMPARED_ITERATIONS):
                 continue
             sets = [np.sort(rows.name[op.iterations.rows[int(i)]]).tobytes() for i in op.worked]
             common = max(set(sets), key=sets.count)
             odd = [int(i) for i, s in zip(op.worked, sets, strict=True) if s != common]
             share = len(odd) / len(sets)
-            if share <= analysis.options.threshold("different_iterations"):
+            if share <= analysis.options.threshold(DIFFERENT_ITERATIONS):
                 continue
             name = short(op.iterations.name)
             found.append(
@@ -109,7 +115,7 @@ class KernelSetChanges(Rule):
                         "iterations": len(sets),
                         "different": len(odd),
                         "share": round(share, 6),
-                        "threshold_share": analysis.options.threshold("different_iterations"),
+                        "threshold_share": analysis.options.threshold(DIFFERENT_ITERATIONS),
                     },
                     [
                         activity_evidence(analysis, int(op.iterations.rows[i][0]), "first row of a different iteration")

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from traceanalyzer.analysis.claims import TOLERANCE, explain
+from traceanalyzer.analysis.claims import explain
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
@@ -43,6 +43,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import CLAIM_TOLERANCE
 
 
 class ImplausibleClaim(Rule):
@@ -51,7 +52,7 @@ class ImplausibleClaim(Rule):
     code = "TA706"
     name = "implausible-claim"
     family = "claims"
-    thresholds = ()
+    thresholds = (CLAIM_TOLERANCE,)
     positive: ClassVar[tuple[Example, ...]] = (
         Example("0.15 us claimed for kernels of 15", loop(12, 12, 15), claims=("0.15us",), allows=("TA709",)),
     )
@@ -64,8 +65,9 @@ class ImplausibleClaim(Rule):
         if not analysis.options.claims:
             return []
         found = []
+        tolerance = analysis.options.threshold(CLAIM_TOLERANCE)
         for claim in analysis.options.claims:
-            result = explain(claim, analysis.operations)
+            result = explain(claim, analysis.operations, tolerance)
             if result is None or result.kind != "impossible":
                 continue
             name = short(result.op.iterations.name)
@@ -81,7 +83,7 @@ class ImplausibleClaim(Rule):
                         "claimed_us": us(claim.ns),
                         "self_time_p50_us": us(result.self_ns),
                         "claim_over_self_time": round(claim.ns / result.self_ns, 6),
-                        "threshold_ratio": 1 - TOLERANCE,
+                        "threshold_ratio": 1 - tolerance,
                     },
                     [
                         activity_evidence(analysis, int(result.op.iterations.rows[int(i)][0]))

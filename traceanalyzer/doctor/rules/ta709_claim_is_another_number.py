@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from traceanalyzer.analysis.claims import TOLERANCE, explain, numbers_of
+from traceanalyzer.analysis.claims import explain, numbers_of
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
@@ -43,6 +43,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.options import CLAIM_TOLERANCE
 
 
 class ClaimIsAnotherNumber(Rule):
@@ -51,7 +52,7 @@ class ClaimIsAnotherNumber(Rule):
     code = "TA709"
     name = "claim-is-another-number"
     family = "claims"
-    thresholds = ()
+    thresholds = (CLAIM_TOLERANCE,)
     positive: ClassVar[tuple[Example, ...]] = (
         Example("the dispatcher claimed for a kernel", loop(12, 40, 10), claims=("40us",), allows=("TA201", "TA202")),
         Example("the self-time claimed", loop(40, 12, 15), claims=("15.1us",)),
@@ -63,8 +64,9 @@ class ClaimIsAnotherNumber(Rule):
         if not analysis.options.claims:
             return []
         found = []
+        tolerance = analysis.options.threshold(CLAIM_TOLERANCE)
         for claim in analysis.options.claims:
-            result = explain(claim, analysis.operations)
+            result = explain(claim, analysis.operations, tolerance)
             if result is None:
                 why = (
                     f"no operation is called {claim.operation!r}"
@@ -93,7 +95,7 @@ class ClaimIsAnotherNumber(Rule):
                     f"The claim of {claim.text} per call is not the kernel time of `{name}` ({own}): it equals {said}."
                 )
             else:
-                near = min(numbers_of(result.op), key=lambda m: abs(m[1] - claim.ns))
+                near = min(numbers_of(result.op, tolerance), key=lambda m: abs(m[1] - claim.ns))
                 severity, headline = Severity.WARNING, f"the claim of {claim.text} is no number of this trace"
                 message = f"The claim of {claim.text} per call equals no number of `{name}` ({own}); the nearest is {near[0]} ({show_us(near[1])})."
             found.append(
@@ -108,7 +110,7 @@ class ClaimIsAnotherNumber(Rule):
                         "self_time_p50_us": us(result.self_ns),
                         "claim_over_self_time": round(claim.ns / result.self_ns, 6),
                         "is": result.matches[0][0] if result.matches else None,
-                        "threshold_tolerance": TOLERANCE,
+                        "threshold_tolerance": tolerance,
                     },
                     [],
                     [
