@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import ClassVar
 
 import pytest
 
 import traceanalyzer as ta
+from traceanalyzer.analysis import steadiness
 from traceanalyzer.analysis.pipeline import analyse
 from traceanalyzer.doctor.docs import sections, summary
 from traceanalyzer.doctor.engine import diagnose
@@ -93,3 +95,20 @@ def test_a_crashing_rule_is_a_finding_about_us(tmp_path):
     findings, abstentions = diagnose(analysed(tmp_path, []), [Broken, *RULES])
     assert "TA000" in {f.rule for f in findings} and "TA101" in {f.rule for f in findings}
     assert "TA999" in {a.rule for a in abstentions}
+
+
+def test_rules_share_what_is_worked_out_of_a_series(tmp_path, monkeypatch):
+    counted = Counter()
+    for name in ("slow_head", "changepoint", "drift", "two_modes", "robust_cv", "lag_one"):
+        real = getattr(steadiness, name)
+
+        def counting(values, *limits, name=name, real=real):
+            counted[name] += 1
+            return real(values, *limits)
+
+        monkeypatch.setattr(steadiness, name, counting)
+    rule = next(r for r in RULES if r.code == "TA605")
+    analysis = analysed(tmp_path, rule.positive[0].events)
+    diagnose(analysis)
+    assert len(analysis.operations) == 1
+    assert counted == dict.fromkeys(counted, 1) and len(counted) == 6
