@@ -112,7 +112,7 @@ def test_the_package_list_is_the_folders_on_disk():
 
 
 def test_capture_and_kernels_install_below_the_package_only():
-    code = "import traceanalyzer.capture, traceanalyzer.kernels; print(traceanalyzer.capture.__name__, traceanalyzer.kernels.PLANNED[0])"
+    code = "import traceanalyzer.capture, traceanalyzer.kernels; print(traceanalyzer.capture.__name__, next(iter(traceanalyzer.kernels.OPERATORS)))"
     assert run(code).split() == ["traceanalyzer.capture", "empty"]
 
 
