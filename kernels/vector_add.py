@@ -19,10 +19,14 @@ BLOCK = 1024
 
 @jit
 def vector_add_kernel(total: tl.tensor, x: tl.tensor, y: tl.tensor, elements: tl.tensor, BLOCK: tl.constexpr) -> None:
-    """Add one block; offsets are 64-bit because ``program_id * BLOCK`` passes 2**31 at two billion elements."""
+    """Add one block; offsets are 64-bit because ``program_id * BLOCK`` passes 2**31 at two billion elements.
+
+    Sums are fp32 and rounded by the store, which for one addition is the same as adding in half precision.
+    """
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = at < elements
-    tl.store(total + at, tl.load(x + at, mask=inside) + tl.load(y + at, mask=inside), mask=inside)
+    sums = tl.load(x + at, mask=inside).to(tl.float32) + tl.load(y + at, mask=inside).to(tl.float32)
+    tl.store(total + at, sums, mask=inside)
 
 
 def vector_add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
