@@ -1,0 +1,155 @@
+"""The forward and backward kernels of msda through the interpreter."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.autograd import gradcheck
+
+from tests.kernels.by_hand import border_case, by_hand
+from tests.kernels.closeness import worst_excess
+from traceanalyzer.errors import OptionError
+from traceanalyzer.kernels import operator
+from traceanalyzer.kernels.gradients import backward_call, expected_gradients, forward_backward_call
+from traceanalyzer.kernels.msda.attention import attention
+from traceanalyzer.kernels.msda.levels import Levels
+from traceanalyzer.kernels.msda.reference import reference
+
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+MSDA = operator("msda")
+
+
+def random_case(sizes, channels, dtype=torch.float32, batch=2, queries=3, heads=2, points=2):
+    generator = torch.Generator().manual_seed(channels)
+    levels = Levels.of(sizes)
+    value = torch.randn((batch, levels.pixels, heads, channels), generator=generator).to(dtype)
+    shape = (batch, queries, heads, len(sizes), points)
+    # multiples of 1/256 from -0.25 to 1.25: exact in each dtype's sums, some outside
+    locations = (torch.rand((*shape, 2), generator=generator) * 384).round() / 256 - 0.25
+    weights = torch.rand(shape, generator=generator)
+    return value, levels, locations.to(dtype), weights.to(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_points_on_and_outside_the_border_read_zeros_there(dtype):
+    args = border_case(DTYPES[dtype])
+    assert worst_excess(attention(*args), by_hand(*args), MSDA.tolerance[dtype]) <= 0
+
+
+def test_a_point_far_outside_gives_exactly_zero():
+    value, levels, locations, weights = border_case()
+    assert not attention(value, levels, torch.full_like(locations, -9.0), weights).any()
+    assert not attention(value, levels, torch.full_like(locations, 1e30), weights).any()
+
+
+@pytest.mark.parametrize("channels", [1, 3, 6, 8, 24, 33])
+def test_any_head_width_works(channels):
+    args = random_case([(3, 5), (1, 2)], channels)
+    assert worst_excess(attention(*args), by_hand(*args), (1e-5, 1e-6)) <= 0
+
+
+@pytest.mark.parametrize("sizes", [[(1, 1)], [(1, 7)], [(5, 1), (1, 1), (3, 3)], [(13, 21)]])
+def test_any_levels_work(sizes):
+    args = random_case(sizes, 4)
+    assert worst_excess(attention(*args), by_hand(*args), (1e-5, 1e-6)) <= 0
+
+
+def test_rows_beyond_a_full_block_are_not_written():
+    value, levels, locations, weights = random_case([(4, 4)], 32, queries=9, heads=1, batch=1)  # 9 rows, blocks of 16
+    result = attention(value, levels, locations, weights)
+    assert result.shape == (1, 9, 32)
+    torch.testing.assert_close(result, reference(value, levels, locations, weights))
+
+
+def test_no_queries_give_an_empty_result_and_zero_gradients():
+    value, levels, locations, weights = random_case([(2, 2)], 4)
+    value.requires_grad_()
+    result = attention(value, levels, locations[:, :0].contiguous(), weights[:, :0].contiguous())
+    assert result.shape == (2, 0, 8)
+    assert not torch.autograd.grad(result.sum(), value)[0].any()
+
+
+@pytest.mark.parametrize("name", ["triton", "triton_fp32_accumulator"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gradients_agree_with_autograd_of_the_reference(name, dtype):
+    inputs = MSDA.inputs("tiny", dtype)
+    call = MSDA.implementation(name, device="cpu", dtype=dtype, timing=False)
+    want = expected_gradients(MSDA, inputs)
+    for run in (backward_call(MSDA, call, inputs), forward_backward_call(MSDA, call, inputs)):
+        for i, got in enumerate(run()):
+            assert got.dtype == DTYPES[dtype]
+            assert worst_excess(got, want[i], MSDA.backward.tolerance[dtype][i]) <= 0, MSDA.backward.names[i]
+
+
+def test_gradients_of_border_points_agree_with_the_reference():
+    value, levels, locations, weights = (a.double() if torch.is_tensor(a) else a for a in border_case())
+    # a step off the points where the position is a whole pixel: the gradient of a location jumps there
+    locations = locations + 1e-3
+    grads = []
+    for call in (attention, reference):
+        leaves = [t.clone().requires_grad_() for t in (value, locations, weights)]
+        result = call(leaves[0], levels, leaves[1], leaves[2])
+        grads.append(torch.autograd.grad((result * torch.arange(result.numel()).view_as(result)).sum(), leaves))
+    for got, want in zip(*grads, strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-9, atol=1e-9)
+
+
+def test_many_queries_on_one_pixel_add_up():
+    levels = Levels.of([(1, 1)])
+    value = torch.ones((1, 1, 1, 3), requires_grad=True)
+    queries = 50
+    locations = torch.full((1, queries, 1, 1, 1, 2), 0.5)
+    attention(value, levels, locations, torch.ones((1, queries, 1, 1, 1))).sum().backward()
+    assert value.grad.flatten().tolist() == [50.0] * 3
+
+
+def test_gradcheck_in_double_precision():
+    value, levels, locations, weights = random_case([(2, 3), (1, 2)], 2, torch.float64, batch=1, queries=2, heads=1)
+    locations = locations + 1e-3  # finite differences must not cross a pixel edge
+    leaves = [t.requires_grad_() for t in (value, locations, weights)]
+    assert gradcheck(lambda v, p, w: attention(v, levels, p, w), leaves, eps=1e-6, atol=1e-6)
+
+
+def test_a_second_derivative_is_refused_not_wrong():
+    value, levels, locations, weights = random_case([(2, 2)], 2)
+    value.requires_grad_()
+    result = attention(value, levels, locations, weights)
+    gradient = torch.autograd.grad(result.square().sum(), value, create_graph=True)[0]
+    with pytest.raises(RuntimeError, match="differentiate twice"):
+        gradient.sum().backward()
+
+
+def test_locations_and_weights_may_be_wider_than_value():
+    value, levels, locations, weights = random_case([(3, 5)], 4)
+    result = attention(value.half(), levels, locations, weights)
+    assert result.dtype == torch.float16
+    assert worst_excess(result, by_hand(value.half(), levels, locations, weights), MSDA.tolerance["fp16"]) <= 0
+
+
+def test_native_bf16_sums_are_not_interpreted():
+    """Triton's interpreter has no bf16 atomic add; 'auto' therefore never asks for one there."""
+    value, levels, locations, weights = random_case([(2, 2)], 2, torch.bfloat16)
+    value.requires_grad_()
+    with pytest.raises(Exception, match="Unsupported data type"):
+        attention(value, levels, locations, weights, accumulator="native").sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (lambda v, s, p, w: (v[:, :-1].contiguous(), s, p, w), "bad_shape"),
+        (lambda v, s, p, w: (v, s, p[..., :1].contiguous(), w), "bad_shape"),
+        (lambda v, s, p, w: (v, s, p, w[:, :, :1].contiguous()), "bad_shape"),
+        (lambda v, s, p, w: (v, s, p.transpose(0, 1), w.transpose(0, 1)), "bad_shape"),
+        (lambda v, s, p, w: (v.transpose(2, 3).contiguous().transpose(2, 3), s, p, w), "not_contiguous"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused_before_a_launch(change, kind):
+    with pytest.raises(OptionError) as caught:
+        attention(*change(*random_case([(2, 3)], 4)))
+    assert caught.value.kind == kind
+
+
+def test_an_unknown_accumulator_is_refused():
+    with pytest.raises(OptionError, match="fp8"):
+        attention(*random_case([(2, 3)], 4), accumulator="fp8")
