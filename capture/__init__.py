@@ -1,17 +1,33 @@
 """Capture: record a benchmark so that it can be judged. Installed as ``traceanalyzer.capture``.
 
-This package will run a function under named timing protocols and write a trace with a sidecar of its
-conditions. So far it holds what every protocol shares: the check that a capture is possible at all.
-Nothing here is imported by the analyser.
+>>> from traceanalyzer.capture import capture, timed
+>>> result = capture(my_op, x, y, reference=my_reference, out="run")     # doctest: +SKIP
+>>> print(result.report().verdict.headline)                              # doctest: +SKIP
+
+Nothing here is imported by the analyser, and importing it loads no framework.
 """
 
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from traceanalyzer.errors import CaptureUnavailable
 
-__all__ = ["require_torch"]
+if TYPE_CHECKING:
+    from traceanalyzer.capture.api import Capture, capture
+    from traceanalyzer.capture.minimal_timer import Timed, timed
+    from traceanalyzer.capture.protocols import PROTOCOLS
+
+__all__ = ["PROTOCOLS", "Capture", "Timed", "capture", "require_torch", "timed"]
+
+_HOMES = {
+    "Capture": "traceanalyzer.capture.api",
+    "capture": "traceanalyzer.capture.api",
+    "PROTOCOLS": "traceanalyzer.capture.protocols",
+    "Timed": "traceanalyzer.capture.minimal_timer",
+    "timed": "traceanalyzer.capture.minimal_timer",
+}
 
 
 def require_torch() -> None:
@@ -22,3 +38,13 @@ def require_torch() -> None:
             "capture needs torch, which is not installed",
             hint="install the extra: pip install -e '.[capture]'",
         )
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        from importlib import import_module
+
+        found = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = found
+        return found
+    raise AttributeError(f"module 'traceanalyzer.capture' has no attribute {name!r}")

@@ -52,13 +52,17 @@ class Iterations:
 
 
 def user_ranges(trace: Trace) -> dict[str, Int64]:
-    """Return the host ranges a user set, by name without trailing number: row numbers in order of start."""
+    """Return the host ranges a user set, by name without trailing number: row numbers in order of start.
+
+    Capture's own keep their number: it belongs to the operation's name.
+    """
     groups: dict[str, list[int]] = {}
     for row in np.flatnonzero(~trace.ranges.on_device).tolist():
         name = trace.names[trace.ranges.name[row]]
         if name.startswith("ProfilerStep") or name.startswith(_FRAMEWORK):
             continue
-        groups.setdefault(_NUMBERED.sub("", name) or name, []).append(row)
+        plain = name if name.startswith(CAPTURE_PREFIX) else _NUMBERED.sub("", name) or name
+        groups.setdefault(plain, []).append(row)
     return {name: np.array(rows, dtype=np.int64) for name, rows in groups.items()}
 
 
@@ -121,9 +125,12 @@ def _by_ranges(
     launching = np.flatnonzero(host.launches & chosen.calls)
     owned = _Owned(trace, chosen)
     windows, rows, call_rows = [], [], []
+    begins = set(table.start_ns[ranges].tolist())
     for r in ranges.tolist():
         low, high = int(table.start_ns[r]), int(table.end_ns[r])
         inside = launching[(calls.start_ns[launching] >= low) & (calls.start_ns[launching] <= high)]
+        if high > low and high in begins:  # where one range ends as the next begins, the launch is the next one's
+            inside = inside[calls.start_ns[inside] < high]
         inside = inside[processes[calls.thread[inside]] == processes[table.thread[r]]]
         windows.append((low, high))
         call_rows.append(inside[np.argsort(calls.start_ns[inside], kind="stable")])

@@ -51,8 +51,11 @@ def machine_symbols(
 ) -> MachineSymbols:
     """Return L, e, s, g and the clear of a trace."""
     how: dict[str, str] = {}
+    calibrated = _calibrated(trace)
 
     def symbol(name: str, value: float | None, words: str) -> float:
+        if name in calibrated and (value is None or name != "clear" or clear_us is None):
+            value, words = calibrated[name], "calibrated by the capture"
         if value is None:
             how[name] = UNSEEN.get(name, "typical value, not seen in this trace")
             return TYPICAL[name]
@@ -86,6 +89,15 @@ def machine_symbols(
         clear_dispatch=symbol("clear_dispatch", None, ""),
         found=how if len(rows) else {},
     )
+
+
+def _calibrated(trace: Trace) -> dict[str, float]:
+    """Return the symbols a capture measured on the machine itself, in nanoseconds."""
+    if trace.meta.sidecar is None:
+        return {}
+    c = trace.meta.sidecar.calibration
+    found = {"sync": c.sync_us, "record": c.record_us, "clear": c.clear_us, "clear_dispatch": c.clear_dispatch_us}
+    return {name: us * 1000 for name, us in found.items() if us is not None and 0 <= us < 1e9}
 
 
 def _sync_return(trace: Trace, host: Launching) -> float | None:

@@ -18,13 +18,17 @@ VARIANTS_FOR = 5
 
 @dataclass(frozen=True)
 class Block:
-    """A table; ``names`` are the numbers of the columns that hold text from the trace. ``notes`` follow it."""
+    """A table; ``names`` are the numbers of the columns that hold text from the trace. ``notes`` follow it.
+
+    Cells in ``struck`` (row, column) are times of a wrong result: shown, but struck through.
+    """
 
     title: str
     columns: list[str]
     rows: list[list[str]]
     names: frozenset[int] = frozenset({0})
     notes: list[str] = field(default_factory=list)
+    struck: frozenset[tuple[int, int]] = frozenset()
 
 
 def kernels(report: ReportData, top: int) -> Block | None:

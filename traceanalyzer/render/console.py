@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
 from traceanalyzer.render.escape import terminal
+from traceanalyzer.render.measured import conditions_lines, measured_in
 from traceanalyzer.report.model import FindingRow, ReportData
 
 if TYPE_CHECKING:
@@ -54,8 +55,10 @@ def render_console(report: ReportData, *, top: int = 20, width: int = WIDTH, col
         line(f"and {show.plural(len(about) - _TRACE_LINES, 'more note')} on the file (all in JSON)")
     if text := blocks.clock_line(report):
         line(text, "bold")
+    for text in conditions_lines(report.capture):
+        line(text, "dim" if color else "")
     for block in (
-        blocks.kernels(report, top), blocks.copies(report, 5), blocks.ops(report, 8), blocks.ladder(report, 4), blocks.devices(report, top),
+        *measured_in(report), blocks.kernels(report, top), blocks.copies(report, 5), blocks.ops(report, 8), blocks.ladder(report, 4), blocks.devices(report, top),
         blocks.streams(report, top), blocks.threads(report, top), blocks.idle(report, top), blocks.pauses(report),
     ):  # fmt: skip
         if block is not None:
@@ -83,6 +86,26 @@ def render_console(report: ReportData, *, top: int = 20, width: int = WIDTH, col
     return "\n".join(text.rstrip() for text in out.getvalue().splitlines()) + "\n"
 
 
+def render_blocks(shown: list[blocks.Block], lines: list[str], *, width: int = WIDTH) -> str:
+    """Return some blocks and the lines that follow them, without the rest of a report."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    out = io.StringIO()
+    console = Console(file=out, width=width, color_system=None, highlight=False, markup=False, emoji=False)
+
+    def line(text: str, style: str = "", indent: int = 0) -> None:
+        console.print(Padding(Text(terminal(text, _LINE), style=style, overflow="fold"), (0, 0, 0, indent)))
+
+    for block in shown:
+        _print_block(console, block, line)
+    console.print()
+    for text in lines:
+        line(text)
+    return "\n".join(text.rstrip() for text in out.getvalue().splitlines()).strip("\n") + "\n"
+
+
 def _print_block(console: Console, block: blocks.Block, line: Line) -> None:
     console.print()
     line(block.title, "bold")
@@ -106,7 +129,7 @@ def _widths(block: blocks.Block) -> list[int]:
 
 def _parts(block: blocks.Block, width: int) -> list[blocks.Block]:
     """Return the block in as many tables as it takes, the first column in each: a number cut short is a wrong number."""
-    shown = replace(block, rows=[[terminal(cell, 400) for cell in row] for row in block.rows])
+    shown = replace(block, rows=[_shown_row(row, n, block) for n, row in enumerate(block.rows)])
     least = [_NAME_COLUMN if n in block.names else w for n, w in enumerate(_widths(shown))]
     parts, columns, used = [], [0], least[0]
     for number in range(1, len(least)):
@@ -116,6 +139,12 @@ def _parts(block: blocks.Block, width: int) -> list[blocks.Block]:
         columns.append(number)
         used += 1 + least[number]
     return [_columns(shown, numbers) for numbers in (*parts, columns)]
+
+
+def _shown_row(row: list[str], number: int, block: blocks.Block) -> list[str]:
+    # plain text has no line to strike a number with
+    cells = [terminal(cell, 400) for cell in row]
+    return [f"~~{cell}~~" if (number, place) in block.struck else cell for place, cell in enumerate(cells)]
 
 
 def _columns(block: blocks.Block, numbers: list[int]) -> blocks.Block:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from traceanalyzer.trace.sidecar import Sidecar
+from traceanalyzer.trace.sidecar import OperationRecord as OperationRecord  # noqa: PLC0414 - renderers take it from here
+from traceanalyzer.trace.sidecar import Sidecar as Sidecar  # noqa: PLC0414
 
 SCHEMA = "traceanalyzer.report/1"
 
@@ -216,7 +217,8 @@ class OpRow:
 
     ``iterations`` counts calls, ``iterations_without_work`` those that own no device row. Cache clears stand in
     ``clear_p50_us`` and nowhere else. ``readings`` are closed forms of the timing model, ``readings_replayed`` the
-    trace's own times through its queue, ``readings_measured`` what a capture measured (p50; empty without a sidecar);
+    trace's own times through its queue, ``readings_measured`` what a capture measured (p50; empty without a sidecar),
+    ``readings_predicted`` the closed forms for exactly those loops, from unprofiled dispatch and calibrated symbols;
     ``symbols`` is what they were made from (us), ``symbol_sources`` how each was found.
     """
 
@@ -238,6 +240,7 @@ class OpRow:
     readings: dict[str, float | None]
     readings_replayed: dict[str, float | None]
     readings_measured: dict[str, float | None]
+    readings_predicted: dict[str, float | None]
     symbols: dict[str, float | list[float]]
     symbol_sources: dict[str, str]
     no_ladder: str

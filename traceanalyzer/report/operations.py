@@ -11,6 +11,7 @@ from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.graphs import ReplayFacts
 from traceanalyzer.analysis.operations import OpFacts
 from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.predicted import predicted
 from traceanalyzer.analysis.protocols import Symbols
 from traceanalyzer.analysis.queue import QueueVerdict
 from traceanalyzer.analysis.symbols import operation_symbols
@@ -18,6 +19,7 @@ from traceanalyzer.doctor.rule import us
 from traceanalyzer.report.model import OpRow
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.names import short_names
+from traceanalyzer.trace.sidecar import OperationRecord
 
 
 def op_rows(analysis: Analysis, clean: Callable[[str], str]) -> list[OpRow]:
@@ -37,10 +39,9 @@ def _readings(values: dict[str, float | None]) -> dict[str, float | None]:
     return {name: us(values.get(name)) for name in protocols.PROTOCOLS}
 
 
-def _measured(analysis: Analysis, name: str) -> dict[str, float | None]:
+def _record(analysis: Analysis, name: str) -> OperationRecord | None:
     sidecar = analysis.trace.meta.sidecar
-    records = [o for o in sidecar.operations if o.name == name] if sidecar else []
-    return {p.protocol: p.p50_us for o in records for p in o.protocols}
+    return next((o for o in sidecar.operations if o.name == name), None) if sidecar else None
 
 
 def _symbols(s: Symbols | None) -> dict[str, float | list[float]]:
@@ -67,6 +68,7 @@ def _backlog(analysis: Analysis, op: OpFacts) -> dict[str, float | list[float]]:
 
 def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str]) -> OpRow:
     found = op.iterations
+    record = _record(analysis, found.name)
     interval = stats.median_interval(op.self_ns)
     launches = [len(c) for c in found.calls]
     clears = op.clear_ns[op.clear_ns > 0]
@@ -88,7 +90,10 @@ def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str]) -> 
         dispatch_p50_us=us(stats.median(op.dispatch_ns)),
         readings=_readings(op.readings),
         readings_replayed=_readings(op.replays),
-        readings_measured=_measured(analysis, found.name),
+        readings_measured={p.protocol: p.p50_us for p in record.protocols} if record else {},
+        readings_predicted={n: us(v) for n, v in predicted(op.symbols, record).items()}
+        if record and op.symbols
+        else {},
         symbols=_symbols(op.symbols) | _backlog(analysis, op) if op.symbols else {},
         symbol_sources={
             "dispatch": "median over calls, launch to launch",
@@ -143,6 +148,7 @@ def _replay(analysis: Analysis, replay: ReplayFacts, queue: QueueVerdict, clean:
         readings=_readings(readings),
         readings_replayed=_readings({}),
         readings_measured={},
+        readings_predicted={},
         symbols=_symbols(symbols),
         symbol_sources=analysis.machine.found if symbols else {},
         no_ladder=_no_ladder(judged, dispatch),

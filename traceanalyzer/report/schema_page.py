@@ -77,7 +77,7 @@ def sidecar_page() -> str:
         "",
     ]
     order = (
-        sidecar.Sidecar, sidecar.DeviceFacts, sidecar.ClockSample, sidecar.OperationRecord, sidecar.WarmUp, sidecar.Flush,
+        sidecar.Sidecar, sidecar.DeviceFacts, sidecar.ClockSample, sidecar.Calibration, sidecar.OperationRecord, sidecar.WarmUp, sidecar.Flush,
         sidecar.Correctness, sidecar.ProtocolResult, sidecar.Agreement, sidecar.Inflation,
     )  # fmt: skip
     for row_type in order:

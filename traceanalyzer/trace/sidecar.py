@@ -29,7 +29,6 @@ class DeviceFacts:
     memory_bytes: int | None = None
     l2_bytes: int | None = None
     multiprocessors: int | None = None
-    launch_floor_us: float | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,22 @@ class ClockSample:
     temperature_c: int | None = None
     throttle_reasons: list[str] = field(default_factory=list)
     other_processes: int | None = None
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What the machine's own steps cost, measured before the protocols: symbols of the timing model.
+
+    ``record_us`` e, host time of an event record; ``sync_us`` s, host time of a synchronise with nothing to wait for;
+    ``clear_us`` c and ``clear_dispatch_us`` d_c, device and host time of the cache clear; ``event_floor_us`` what an
+    event pair reads around nothing. None where the device lacks it.
+    """
+
+    sync_us: float | None = None
+    record_us: float | None = None
+    event_floor_us: float | None = None
+    clear_us: float | None = None
+    clear_dispatch_us: float | None = None
 
 
 @dataclass(frozen=True)
@@ -162,6 +177,7 @@ class Sidecar:
     clocks: list[ClockSample]
     clocks_missing: str
     operations: list[OperationRecord]
+    calibration: Calibration = field(default_factory=Calibration)
     git_commit: str = ""
     git_changed: bool | None = None
     notes: list[str] = field(default_factory=list)

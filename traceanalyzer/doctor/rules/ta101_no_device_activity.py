@@ -51,6 +51,18 @@ class NoDeviceActivity(Rule):
         if rows.any():
             return []
         calls = analysis.coverage.launch_calls
+        sidecar = analysis.trace.meta.sidecar
+        if sidecar is not None and sidecar.device.kind == "cpu" and not calls:
+            return [
+                self.finding(
+                    Severity.ERROR, Grade.PROVEN, "trace", "the work ran on the CPU, so there is no launch queue",
+                    "The capture ran on the CPU device: a call is done when it returns, and no device time exists. The end-to-end times it "
+                    "measured stand; they say nothing of a GPU.",
+                    {"device_rows": 0, "launch_calls": 0},
+                    [],
+                    ["capture it on the GPU it is meant for"],
+                )
+            ]  # fmt: skip
         dropped = analysis.trace.meta.salvage.device_rows_left_out
         where = "selection" if len(rows) else "trace"
         message = f"The {where} holds no usable device row (kernel, copy or fill)"

@@ -1,0 +1,217 @@
+"""Capture from Python: one function under every protocol, with its trace, sidecar and report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from traceanalyzer._version import __version__
+from traceanalyzer.capture import conditions
+from traceanalyzer.capture.calibrate import calibrate
+from traceanalyzer.capture.device import Device
+from traceanalyzer.capture.frameworks import framework_of, leaves, loaded, open_device
+from traceanalyzer.capture.protocols import chosen_protocols
+from traceanalyzer.capture.session import Observer, Operation, Session, Settings
+from traceanalyzer.errors import CaptureUnavailable, OptionError, TraceAnalyzerError
+from traceanalyzer.trace.sidecar import SCHEMA, OperationRecord, Sidecar, encode_sidecar, sidecar_path
+
+if TYPE_CHECKING:
+    from traceanalyzer.report.public import Report
+
+TRACE_NAME = "trace.json.gz"
+
+
+@dataclass(frozen=True)
+class Capture:
+    """What a capture made. ``trace`` is None where no profiler ran; ``out`` is the folder of both files.
+
+    ``failure`` is the error that ended it early, if one did: the sidecar then holds what was measured before.
+    """
+
+    sidecar: Sidecar
+    out: Path
+    trace: Path | None
+    failure: TraceAnalyzerError | None = None
+
+    @property
+    def operation(self) -> OperationRecord:
+        """The record of the operation."""
+        return self.sidecar.operations[0]
+
+    def report(self) -> Report:
+        """Return the report of the trace with its sidecar. Raises CaptureUnavailable where there is no trace."""
+        from traceanalyzer.api import analyze
+
+        if self.trace is None:
+            raise CaptureUnavailable(
+                "no_trace", "this capture has no trace", hint="ask for the protocol profiler_self_time"
+            )
+        return analyze(self.trace)
+
+    def __str__(self) -> str:
+        from traceanalyzer.render.measured import render_measured
+
+        return render_measured(self.sidecar)
+
+
+def capture(
+    fn: Callable[..., Any], *args: Any, out: str | Path, protocols: str | tuple[str, ...] = "all", warmup: int = 10, iters: int = 100,
+    reference: Callable[..., Any] | None = None, tolerance: tuple[float, float] | None = None, name: str | None = None,
+    budget_s: float = 30.0, device: str | Device = "auto", framework: str = "auto", seed: int | None = None,
+    bytes_moved: int | None = None, flops: int | None = None, with_host: bool = False, inputs: Mapping[str, str] | None = None,
+    observe: Observer = lambda *_: None, **kwargs: Any,
+) -> Capture:  # fmt: skip
+    """Time ``fn(*args, **kwargs)`` under every protocol and write ``trace.json.gz`` with its sidecar into ``out``.
+
+    Args:
+        fn: what is measured; called many times with the same arguments.
+        out: folder, made if need be. Files of an earlier capture in it are replaced.
+        protocols: ``all`` or keys of :data:`traceanalyzer.capture.PROTOCOLS`.
+        warmup: least number of calls before the measurement; more are made until the level is steady.
+        iters: calls per protocol. Fewer are made where they would not fit into ``budget_s`` seconds.
+        reference: a function of the same arguments; gets floating tensors in float64. Its result is compared in the same run.
+        tolerance: (rtol, atol) for that; the default is that of torch.testing for the result's type.
+        device: auto, cuda, xpu, mps or cpu, or an adapter. framework: auto finds it from arguments and result.
+        with_host: write the host's name into the sidecar, which is left out otherwise.
+
+    Raises CaptureUnavailable where nothing can be measured (``fn`` fails, a device or package is missing); what was
+    measured before stays in the sidecar.
+    """
+    chosen = chosen_protocols((protocols,) if isinstance(protocols, str) else tuple(protocols))
+    if iters < 1 or warmup < 0 or not budget_s > 0:
+        raise OptionError(
+            "bad_count",
+            f"iters {iters}, warmup {warmup}, budget_s {budget_s}",
+            hint="iters and budget above 0, warmup from 0",
+        )
+    label = name or getattr(fn, "__name__", type(fn).__name__)
+
+    def call() -> Any:
+        return fn(*args, **kwargs)
+
+    adapter = device if isinstance(device, Device) else _device(framework, device, call, args, kwargs)
+    operation = Operation(
+        label, call, args, kwargs, reference, tolerance, dict(inputs) if inputs is not None else describe_inputs(args, kwargs),
+        bytes_moved, flops, seed,
+    )  # fmt: skip
+    return run(
+        adapter, operation, Settings(chosen, warmup, iters, budget_s), Path(out), observe=observe, with_host=with_host
+    )
+
+
+def run(
+    device: Device,
+    operation: Operation,
+    settings: Settings,
+    out: Path,
+    *,
+    observe: Observer = lambda *_: None,
+    with_host: bool = False,
+) -> Capture:
+    """Run one session and write its files; see :func:`capture`."""
+    trace = out / TRACE_NAME
+    target = sidecar_path(trace)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        # a trace of an earlier capture beside a new sidecar would be taken for its own
+        trace.unlink(missing_ok=True)
+        target.unlink(missing_ok=True)
+    except OSError as error:
+        raise OptionError(
+            "cannot_write", f"'{out.name}': {error.strerror}", hint="give another folder with -o"
+        ) from None
+    clocks = conditions.Clocks(device)
+    commit, changed = conditions.git_state()
+    observe("calibration", 0, 1)
+    base = Sidecar(
+        schema=SCHEMA,
+        tool=f"traceanalyzer {__version__}",
+        trace=None,
+        framework=device.framework,
+        device=device.facts(),
+        versions=conditions.versions(device) | ({"driver": clocks.driver} if clocks.driver else {}),
+        environment=conditions.environment(),
+        clocks=clocks.sample("before"),
+        clocks_missing=clocks.missing,
+        operations=[],
+        calibration=calibrate(device),
+        git_commit=commit,
+        git_changed=changed,
+        host=conditions.host() if with_host else {},
+    )
+    samples = list(base.clocks)
+
+    def build(record: OperationRecord) -> Sidecar:
+        return replace(
+            base,
+            trace=trace.name if trace.is_file() else None,
+            clocks=list(samples),
+            operations=[record],
+            notes=list(session.notes),
+        )
+
+    def keep(record: OperationRecord) -> None:
+        partial = target.with_name(f".{target.name}.part")
+        partial.write_bytes(encode_sidecar(build(record)))
+        partial.replace(target)
+
+    session = Session(
+        device,
+        operation,
+        settings,
+        trace,
+        observe=observe,
+        keep=keep,
+        halfway=lambda: samples.extend(clocks.sample("during")),
+    )
+    session.run()
+    samples.extend(clocks.sample("after"))
+    keep(session.record)
+    return Capture(build(session.record), out, trace if trace.is_file() else None)
+
+
+def describe_inputs(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, str]:
+    """Return shape and type of every array among the arguments, and the value of every number."""
+    found = {}
+    for name, value in [*((f"arg {i}", a) for i, a in enumerate(args)), *kwargs.items()]:
+        parts = [text for leaf in leaves(value) if (text := _described(leaf))]
+        if parts:
+            found[name] = ", ".join(parts[:16]) + (", ..." if len(parts) > 16 else "")
+    return found
+
+
+def _described(leaf: Any) -> str:
+    if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+        return f"{str(leaf.dtype).removeprefix('torch.')}{list(leaf.shape)}"
+    if isinstance(leaf, (bool, int, float)):
+        return repr(leaf)
+    return ""
+
+
+def _device(
+    framework: str, kind: str, call: Callable[[], Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Device:
+    """Return the adapter: that of the arguments, else of what one call returns, else of the only framework loaded."""
+    if framework == "auto":
+        found = framework_of(args, kwargs)
+        if not found:
+            found = _framework_of_result(call)
+        framework = found or next(iter(loaded()), "pytorch")
+    if kind == "auto" and framework == "pytorch" and (used := _torch_kind(args, kwargs)):
+        kind = used
+    return open_device(framework, kind)
+
+
+def _framework_of_result(call: Callable[[], Any]) -> str:
+    try:
+        return framework_of(call())
+    except BaseException:  # the session calls it again and says what is wrong
+        return ""
+
+
+def _torch_kind(*values: Any) -> str:
+    """Return the device type of the tensors among the arguments, empty without any."""
+    kinds = [d.type for v in leaves(values) if (d := getattr(v, "device", None)) is not None and hasattr(d, "type")]
+    return next((k for k in kinds if k != "cpu"), kinds[0] if kinds else "")

@@ -1,0 +1,332 @@
+"""PyTorch on CUDA, ROCm, XPU, MPS and the CPU."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from traceanalyzer.capture.device import Call, Capability, Device, Profiled
+from traceanalyzer.errors import CaptureUnavailable
+from traceanalyzer.trace.sidecar import DeviceFacts
+
+_CLEAR_BYTES = 256 << 20
+"""The buffer of triton's do_bench, for a clear that compares with it."""
+_TRACE_NAME = re.compile(rb'"traceName":\s*"(?:[^"\\]|\\.)*"')
+
+
+class TorchCpu(Device):
+    """The CPU through PyTorch: the call is done when it returns."""
+
+    framework = "pytorch"
+    kind = "cpu"
+
+    def __init__(self, index: int = 0) -> None:
+        import torch
+
+        self._torch = torch
+        self._index = index
+
+    def facts(self) -> DeviceFacts:
+        """Return the kind alone: a CPU's model name is no part of what is measured here."""
+        return DeviceFacts(self.kind, f"cpu, {self._torch.get_num_threads()} threads")
+
+    def lacks(self, capability: Capability) -> str:
+        """Return the reason: the CPU runs a call while it is made, so there is no queue to time."""
+        if capability is Capability.PROFILER:
+            return ""
+        return {
+            Capability.EVENTS: "the CPU has no events: a call is done when it returns",
+            Capability.BLOCKER: "the CPU has no queue",
+            Capability.CLEAR: "the CPU has no device cache to clear",
+            Capability.GRAPH: "the CPU has no graphs",
+        }[capability]
+
+    def synchronize(self, outputs: Any = None) -> None:
+        """Do nothing: a call has run when it returns."""
+
+    def versions(self) -> dict[str, str]:
+        """Return torch's version."""
+        return {"torch": str(self._torch.__version__)}
+
+    def _activities(self) -> list[Any]:
+        return [self._torch.profiler.ProfilerActivity.CPU]
+
+    def profile(self, call: Call, calls: int, annotation: str, trace: Path) -> Profiled:
+        """Run calls under torch.profiler. The first cycle is dropped: its records may be lost or damaged."""
+        from torch.profiler import profile, record_function, schedule
+
+        host: list[int] = []
+        with profile(
+            activities=self._activities(), schedule=schedule(wait=0, warmup=1, active=1, repeat=1), **self._extra()
+        ) as profiler:
+            self.synchronize([call() for _ in range(min(calls, 3))])
+            profiler.step()
+            outputs = None
+            for _ in range(calls):
+                start = self.now_ns()
+                with record_function(annotation):
+                    outputs = call()
+                host.append(self.now_ns() - start)
+            self.synchronize(outputs)
+        export_trace(profiler, trace)
+        return Profiled(host, trace)
+
+    def _extra(self) -> dict[str, Any]:
+        # records of events and synchronises on the device; the option is young and private, so it may be missing
+        try:
+            from torch._C._profiler import _ExperimentalConfig
+
+            return {"experimental_config": _ExperimentalConfig(enable_cuda_sync_events=True)}
+        except (ImportError, TypeError):
+            return {}
+
+
+def export_trace(profiler: Any, trace: Path) -> None:
+    """Write a profiler's trace as gzip JSON, without the folder that Kineto writes into it."""
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / "trace.json"
+        profiler.export_chrome_trace(str(plain))
+        partial = trace.with_name(f".{trace.name}.part")
+        with plain.open("rb") as source, gzip.GzipFile(partial, "wb", compresslevel=6, mtime=0) as target:
+            # the name stands behind the events, in the last bytes of the file
+            size = plain.stat().st_size
+            _copy(source, target, max(0, size - 4096))
+            name = trace.name.encode()
+            target.write(_TRACE_NAME.sub(lambda _: b'"traceName": "' + name + b'"', source.read()))
+        partial.replace(trace)
+
+
+def _copy(source: Any, target: Any, length: int) -> None:
+    while length > 0:
+        piece = source.read(min(length, 1 << 20))
+        if not piece:
+            return
+        target.write(piece)
+        length -= len(piece)
+
+
+class _Queued(TorchCpu):
+    """What CUDA, ROCm and XPU share: a module with streams, events and a synchronise."""
+
+    _module: Any
+
+    def lacks(self, capability: Capability) -> str:
+        """Return the reason, where one is known."""
+        return ""
+
+    def synchronize(self, outputs: Any = None) -> None:
+        """Wait for every stream of the device."""
+        self._module.synchronize(self._index)
+
+    def record(self) -> Any:
+        """Enqueue an event record on the current stream."""
+        event = self._module.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def elapsed_ns(self, start: Any, stop: Any) -> float:
+        """Return the time between two events; the framework gives milliseconds as a float."""
+        return round(float(start.elapsed_time(stop)) * 1e6, 1)
+
+    def reached(self, event: Any) -> bool:
+        """Return whether the device has come to the event."""
+        return bool(event.query())
+
+    def forget_peak_memory(self) -> None:
+        """Begin to count peak memory anew."""
+        self._module.reset_peak_memory_stats(self._index)
+
+    def peak_memory_bytes(self) -> int | None:
+        """Return the allocator's peak."""
+        return int(self._module.max_memory_allocated(self._index))
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        """Return whether the allocator gave up."""
+        kind = getattr(self._torch, "OutOfMemoryError", MemoryError)
+        return isinstance(error, kind) or super().is_out_of_memory(error)
+
+
+class TorchCuda(_Queued):
+    """CUDA, and ROCm, which PyTorch calls cuda as well."""
+
+    def __init__(self, index: int = 0) -> None:
+        super().__init__(index)
+        self._module = self._torch.cuda
+        self.kind = "rocm" if self._torch.version.hip else "cuda"
+        self._cache: Any = None
+        self._cycles_per_ns = 0.0
+
+    def facts(self) -> DeviceFacts:
+        """Return the device's properties."""
+        p = self._torch.cuda.get_device_properties(self._index)
+        return DeviceFacts(
+            self.kind, p.name, f"{p.major}.{p.minor}", int(p.total_memory), getattr(p, "L2_cache_size", None), p.multi_processor_count
+        )  # fmt: skip
+
+    def uuid(self) -> str:
+        """Return the device's UUID as the driver writes it, empty where torch does not know it."""
+        value = getattr(self._torch.cuda.get_device_properties(self._index), "uuid", "")
+        return f"GPU-{value}" if value else ""
+
+    def versions(self) -> dict[str, str]:
+        """Return torch, CUDA or HIP, cuDNN."""
+        found = super().versions()
+        for name, value in (("cuda", self._torch.version.cuda), ("hip", self._torch.version.hip)):
+            if value:
+                found[name] = str(value)
+        if (cudnn := self._torch.backends.cudnn.version()) is not None:
+            found["cudnn"] = str(cudnn)
+        return found
+
+    def _activities(self) -> list[Any]:
+        return [*super()._activities(), self._torch.profiler.ProfilerActivity.CUDA]
+
+    def block(self, duration_ns: int) -> None:
+        """Enqueue torch's sleep kernel, calibrated by events once."""
+        if not self._cycles_per_ns:
+            self._calibrate()
+        self._torch.cuda._sleep(max(1, int(duration_ns * self._cycles_per_ns)))
+
+    def _calibrate(self) -> None:
+        cycles = 20_000_000
+        self._torch.cuda._sleep(1000)
+        self.synchronize()
+        start = self.record()
+        self._torch.cuda._sleep(cycles)
+        stop = self.record()
+        self.synchronize()
+        self._cycles_per_ns = cycles / max(1.0, self.elapsed_ns(start, stop))
+
+    def clear(self) -> None:
+        """Zero a 256 MiB buffer, as do_bench does."""
+        if self._cache is None:
+            self._cache = self._torch.empty(_CLEAR_BYTES // 4, dtype=self._torch.int32, device=f"cuda:{self._index}")
+        self._cache.zero_()
+
+    def clear_bytes(self) -> int:
+        """Return the buffer's size."""
+        return _CLEAR_BYTES
+
+    def do_bench(self, call: Call) -> list[float] | None:
+        """Return do_bench's own readings where triton is installed."""
+        try:
+            from triton.testing import do_bench
+        except ImportError:
+            return None
+        return [float(ms) * 1e6 for ms in do_bench(call, warmup=5, rep=20, return_mode="all")]
+
+    def graph(self, call: Call, calls: int) -> Callable[[], None]:
+        """Capture calls on a side stream, after the warm-up there that torch asks for."""
+        torch = self._torch
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                call()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(calls):
+                call()
+
+        def replay() -> None:
+            graph.replay()
+
+        return replay
+
+
+class TorchXpu(_Queued):
+    """Intel GPUs."""
+
+    kind = "xpu"
+
+    def __init__(self, index: int = 0) -> None:
+        super().__init__(index)
+        self._module = self._torch.xpu
+
+    def facts(self) -> DeviceFacts:
+        """Return the device's properties."""
+        p = self._torch.xpu.get_device_properties(self._index)
+        return DeviceFacts("xpu", p.name, "", int(p.total_memory))
+
+    def _activities(self) -> list[Any]:
+        return [*super()._activities(), self._torch.profiler.ProfilerActivity.XPU]
+
+    def lacks(self, capability: Capability) -> str:
+        """Return what torch does not offer on XPU."""
+        return {
+            Capability.BLOCKER: "torch has no sleep kernel for XPU",
+            Capability.CLEAR: "the size of an XPU's cache is not known to torch",
+            Capability.GRAPH: "torch has no graphs for XPU",
+        }.get(capability, "")
+
+
+class TorchMps(_Queued):
+    """Apple GPUs through Metal."""
+
+    kind = "mps"
+
+    def __init__(self, index: int = 0) -> None:
+        super().__init__(index)
+        self._module = self._torch.mps
+
+    def facts(self) -> DeviceFacts:
+        """Return the kind; torch knows no more of it."""
+        return DeviceFacts("mps", "Apple GPU (mps)")
+
+    def lacks(self, capability: Capability) -> str:
+        """Return what torch does not offer on MPS."""
+        return {
+            Capability.BLOCKER: "torch has no sleep kernel for MPS",
+            Capability.CLEAR: "the size of an Apple GPU's cache is not known to torch",
+            Capability.GRAPH: "Metal has no graphs that torch could replay",
+        }.get(capability, "")
+
+    def synchronize(self, outputs: Any = None) -> None:
+        """Wait for all kernels on all streams of the device."""
+        self._torch.mps.synchronize()
+
+    def record(self) -> Any:
+        """Enqueue an event record."""
+        event = self._torch.mps.event.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def forget_peak_memory(self) -> None:
+        """Do nothing: torch counts no peak on MPS."""
+
+    def peak_memory_bytes(self) -> int | None:
+        """Return None: torch counts no peak on MPS."""
+        return None
+
+
+_KINDS: dict[str, type[TorchCpu]] = {"cuda": TorchCuda, "xpu": TorchXpu, "mps": TorchMps, "cpu": TorchCpu}
+
+
+def available(kind: str) -> bool:
+    """Return whether torch sees a device of this kind."""
+    import torch
+
+    return {
+        "cuda": torch.cuda.is_available,
+        "xpu": lambda: hasattr(torch, "xpu") and torch.xpu.is_available(),
+        "mps": torch.backends.mps.is_available,
+        "cpu": lambda: True,
+    }[kind]()
+
+
+def torch_device(kind: str = "auto") -> TorchCpu:
+    """Return the adapter of a device kind; ``auto`` takes the first that is there. Raises CaptureUnavailable."""
+    if kind == "auto":
+        kind = next(k for k in _KINDS if available(k))
+    if not available(kind):
+        raise CaptureUnavailable(
+            "no_device",
+            f"torch sees no {kind} device on this machine",
+            hint="run it where there is one, or use --device cpu for host times that are labelled cpu",
+        )
+    return _KINDS[kind]()

@@ -1,0 +1,77 @@
+"""Event pairs behind a blocker: the device is kept busy until the host has enqueued every call, so that pairs read the kernel."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from traceanalyzer.capture.device import Call, Capability, Device
+from traceanalyzer.capture.protocols.base import Abstain, Protocol, pairs
+
+MOST_CALLS = 300
+"""Three queue entries per call, and a queue holds about 1,024: beyond it launch calls would block behind the blocker."""
+_TRIES = 6
+
+
+class Backlog(Protocol):
+    """Blocker, then record, call, record for each call; the blocker must outlast the host.
+
+    Whether it did is checked, not assumed: an event behind the blocker may not have been reached when the last record
+    is enqueued. If it was, the readings are discarded and the blocker doubled.
+    """
+
+    key: ClassVar[str] = "backlog"
+    column: ClassVar[str] = "device"
+    needs: ClassVar[tuple[Capability, ...]] = (Capability.EVENTS, Capability.BLOCKER)
+    per_call: ClassVar[bool] = True
+    loop: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self._block_ns = 0
+        self._discarded = 0
+
+    def prepare(self, device: Device, call: Call, calls: int) -> None:
+        """Estimate the host time of a call with its records, and bring the blocker into memory."""
+        device.block(1000)
+        device.synchronize()
+        start = device.now_ns()
+        few = 5
+        outputs = None
+        for _ in range(few):
+            device.record()
+            outputs = call()
+            device.record()
+        self._block_ns = 2 * (device.now_ns() - start) // few
+        device.synchronize(outputs)
+
+    def measure(self, device: Device, call: Call, calls: int) -> list[float]:
+        """Return the time between the two events of each call."""
+        readings: list[float] = []
+        while len(readings) < calls:
+            readings += self._batch(device, call, min(MOST_CALLS, calls - len(readings)))
+        return readings
+
+    def _batch(self, device: Device, call: Call, calls: int) -> list[float]:
+        for _ in range(_TRIES):
+            device.synchronize()
+            device.block(self._block_ns * calls)
+            released = device.record()
+            events = []
+            outputs = None
+            for _ in range(calls):
+                start = device.record()
+                outputs = call()
+                events.append((start, device.record()))
+            in_time = not device.reached(released)
+            device.synchronize(outputs)
+            if in_time:
+                return list(pairs(device, events))
+            self._block_ns *= 2
+            self._discarded += calls
+        raise Abstain(
+            f"a blocker of {self._block_ns * calls // 1_000_000} ms ran out before {calls} calls were enqueued: "
+            "the function waits for the device inside, so no backlog can build"
+        )
+
+    def parameters(self) -> dict[str, str | int | float | bool]:
+        """Return the blocker's length per call and how many readings were discarded because it ran out."""
+        return {"block_us_per_call": self._block_ns / 1000, "discarded_calls": self._discarded}

@@ -1,0 +1,311 @@
+"""One operation through every protocol, in interleaved order. Measures and writes down; judges nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from traceanalyzer.analysis import stats
+from traceanalyzer.capture import agreement, correctness
+from traceanalyzer.capture.device import Call, Device
+from traceanalyzer.capture.frameworks import framework_of, leaves
+from traceanalyzer.capture.plan import Plan, plan
+from traceanalyzer.capture.protocols import PROTOCOLS, TIMED
+from traceanalyzer.capture.protocols.base import Abstain, Protocol
+from traceanalyzer.capture.protocols.profiler import Profiler
+from traceanalyzer.capture.warmup import warm_up
+from traceanalyzer.errors import CaptureUnavailable
+from traceanalyzer.trace.sidecar import (
+    Agreement,
+    Correctness,
+    Flush,
+    Inflation,
+    OperationRecord,
+    ProtocolResult,
+    WarmUp,
+)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """The thing being measured. ``call`` takes no arguments; ``args`` and ``kwargs`` are those it is made with."""
+
+    name: str
+    call: Call
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    reference: Callable[..., Any] | None = None
+    tolerance: tuple[float, float] | None = None
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    bytes_moved: int | None = None
+    flops: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``iterations`` calls per protocol; ``warm_up`` at least so many before; ``budget_s`` for all readings together."""
+
+    protocols: tuple[str, ...] = PROTOCOLS
+    warm_up: int = 10
+    iterations: int = 100
+    budget_s: float = 30.0
+
+
+Observer = Callable[[str, int, int], None]
+"""Told what is being done, and how many of how many steps are done."""
+Keep = Callable[[OperationRecord], None]
+"""Given the record so far, after each step: what was measured must outlive the function that fails."""
+
+
+class Session:
+    """Captures one operation on one device. ``record`` holds what is known so far."""
+
+    def __init__(
+        self, device: Device, operation: Operation, settings: Settings, trace: Path, *, observe: Observer = lambda *_: None,
+        keep: Keep = lambda _: None, halfway: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self._device, self._operation, self._settings, self._trace = device, operation, settings, trace
+        self._observe, self._keep, self._halfway = observe, keep, halfway
+        self._stage, self._calls = "the first call", 0
+        self._samples: dict[str, list[float]] = {p: [] for p in settings.protocols}
+        self._reasons: dict[str, str] = {}
+        self._parameters: dict[str, dict[str, str | int | float | bool]] = {}
+        self.notes: list[str] = []
+        self.record = OperationRecord(
+            name=operation.name,
+            inputs=dict(operation.inputs),
+            warm_up=WarmUp(0, 0, 0.0, False, "the capture did not come so far"),
+            flush=Flush(),
+            correctness=Correctness(None, "the capture did not come so far"),
+            protocols=[],
+            agreement=Agreement(None, None, "the capture did not come so far"),
+            inflation_missing="the capture did not come so far",
+            bytes_moved=operation.bytes_moved,
+            flops=operation.flops,
+            seed=operation.seed,
+        )
+
+    def run(self) -> OperationRecord:
+        """Return the finished record. Raises CaptureUnavailable where the function fails; the record so far is kept."""
+        try:
+            return self._run()
+        except (CaptureUnavailable, KeyboardInterrupt):
+            self._write()
+            raise
+        except BaseException as error:
+            self._write()
+            raise self._failure(error) from error
+
+    def _run(self) -> OperationRecord:
+        operation, device, settings = self._operation, self._device, self._settings
+        before = correctness.snapshot((operation.args, operation.kwargs)) if operation.reference else None
+        device.forget_peak_memory()
+        self._observe("first call", 0, 1)
+        start = device.now_ns()
+        first = self._call()
+        device.synchronize(first)
+        first_ns = device.now_ns() - start
+        _refuse_what_is_no_result(first)
+        self._check(first, before)
+        held = sum(int(getattr(x, "nbytes", 0)) for x in leaves(first)) if device.holds_outputs else 0
+        first = None
+        self._stage = "the warm-up"
+        budget_ns = int(settings.budget_s * 1e9)
+        warm, level = warm_up(
+            device,
+            self._call,
+            settings.warm_up,
+            budget_ns // 4,
+            first_ns,
+            lambda: self._observe("warm-up", self._calls, 0),
+        )
+        self.record = replace(self.record, warm_up=warm)
+        timed = [p() for p in TIMED if p.key in settings.protocols]
+        blocks = sum(p.loop for p in timed)
+        planned = plan(settings.iterations, level, blocks, len(timed) - blocks, budget_ns, held)
+        if planned.note:
+            self.notes.append(planned.note)
+        self._write()
+        self._rounds(timed, planned)
+        if Profiler.key in settings.protocols:
+            self._profile(min(settings.iterations, max(planned.round_calls * planned.rounds, 1)))
+        self._check_again(before)
+        self.record = replace(self.record, peak_memory_bytes=device.peak_memory_bytes())
+        self._write()
+        return self.record
+
+    def _call(self) -> Any:
+        self._calls += 1
+        return self._operation.call()
+
+    def _rounds(self, timed: list[Protocol], planned: Plan) -> None:
+        """Run every protocol in every round, each round beginning with another one: drift then falls on all alike."""
+        ready = []
+        for protocol in timed:
+            self._stage = protocol.key
+            calls = planned.block_calls if protocol.loop else planned.round_calls
+            self._parameters[protocol.key] = {"rounds": planned.rounds, "calls_per_round": calls}
+            reason = protocol.cannot(self._device)
+            try:
+                if not reason:
+                    protocol.prepare(self._device, self._call, calls)
+            except Abstain as abstained:
+                reason = str(abstained)
+            if reason:
+                self._reasons[protocol.key] = reason
+            else:
+                ready.append((protocol, calls))
+        for turn in range(planned.rounds):
+            if turn == planned.rounds // 2:
+                self._halfway()
+            for protocol, calls in ready[turn % max(1, len(ready)) :] + ready[: turn % max(1, len(ready))]:
+                if protocol.key in self._reasons:
+                    continue
+                self._stage = protocol.key
+                self._observe(protocol.key, turn, planned.rounds)
+                try:
+                    self._samples[protocol.key] += protocol.measure(self._device, self._call, calls)
+                except Abstain as abstained:
+                    self._reasons[protocol.key] = str(abstained)
+                self._parameters[protocol.key] |= protocol.parameters()
+            self._write()
+
+    def _profile(self, calls: int) -> None:
+        profiler = Profiler(self._operation.name, self._trace)
+        self._stage = profiler.key
+        self._observe(profiler.key, 0, 1)
+        self._parameters[profiler.key] = {"rounds": 1, "calls_per_round": calls}
+        reason = profiler.cannot(self._device)
+        try:
+            if not reason:
+                self._samples[profiler.key] = profiler.measure(self._device, self._call, calls)
+        except Abstain as abstained:
+            reason = str(abstained)
+        if reason:
+            self._reasons[profiler.key] = reason
+        unprofiled = self._samples.get("wall_nosync") or []
+        if profiler.run is None:
+            missing = reason
+        elif not unprofiled:
+            missing = "wall_nosync was not measured, so the host time of an unprofiled call is not known"
+        else:
+            missing = ""
+            profiled = float(np.median(profiler.run.host_ns)) / 1000
+            self.record = replace(
+                self.record, inflation=Inflation(round(float(np.median(unprofiled)) / 1000, 3), round(profiled, 3))
+            )
+        self.record = replace(self.record, inflation_missing=missing)
+
+    def _check(self, output: Any, before: Any) -> None:
+        operation = self._operation
+        if operation.reference is None:
+            found = Correctness(None, "no reference was given: nothing says that the result is right")
+        else:
+            self._observe("reference", 0, 1)
+            found = correctness.check(correctness.snapshot(output), operation.reference, *before, operation.tolerance)
+        self.record = replace(self.record, correctness=found)
+
+    def _check_again(self, before: Any) -> None:
+        """Compare a last result too: a function that is right once and then returns what it has is not measured."""
+        found = self.record.correctness
+        if self._operation.reference is None or found.passed is not True:
+            return
+        self._stage = "the last check"
+        self._refill(before)
+        output = self._call()
+        self._device.synchronize(output)
+        again = correctness.check(
+            correctness.snapshot(output), self._operation.reference, *before, self._operation.tolerance
+        )
+        if again.passed is False:
+            again = replace(again, reason=f"right in the first call, wrong after {self._calls}: {again.reason}")
+            self.record = replace(self.record, correctness=again)
+
+    def _refill(self, before: Any) -> None:
+        """Give inputs that the calls have changed their first values back; others are left alone."""
+        for now, then in zip(leaves((self._operation.args, self._operation.kwargs)), leaves(before), strict=False):
+            if framework_of(now) == "pytorch" and hasattr(now, "copy_") and now.shape == then.shape:
+                import torch
+
+                with torch.no_grad():
+                    now.copy_(then)
+
+    def _results(self) -> list[ProtocolResult]:
+        results = []
+        for key in self._settings.protocols:
+            samples = [round(s / 1000, 4) for s in self._samples[key]]
+            reason = self._reasons.get(key, "") or ("" if samples else "the capture did not come so far")
+            values = np.array(samples, dtype=np.float64)
+            interval = stats.median_interval(values)
+            column = Profiler.column if key == Profiler.key else next(p.column for p in TIMED if p.key == key)
+            results.append(
+                ProtocolResult(
+                    key,
+                    column,
+                    self._parameters.get(key, {}),
+                    len(samples),
+                    stats.median(values),
+                    interval,
+                    stats.mad(values),
+                    samples,
+                    reason,
+                )
+            )
+        return results
+
+    def _write(self) -> None:
+        results = self._results()
+        clear = next(
+            (r.parameters["clear_bytes"] for r in results if r.samples_us and "clear_bytes" in r.parameters), None
+        )
+        self.record = replace(
+            self.record, protocols=results, agreement=agreement.agreement(results),
+            flush=Flush("l2-clear", int(clear)) if clear is not None else Flush(),
+        )  # fmt: skip
+        self._keep(self.record)
+
+    def _failure(self, error: BaseException) -> CaptureUnavailable:
+        text = " ".join(str(error).split())[:300]
+        where = f"in {self._stage}, call {self._calls}"
+        if self._device.is_out_of_memory(error):
+            return CaptureUnavailable(
+                "out_of_memory", f"memory ran out {where}: {text or type(error).__name__}", hint="use a smaller preset"
+            )
+        if isinstance(error, SystemExit):
+            return CaptureUnavailable(
+                "function_exited",
+                f"the function ended the program {where} (exit code {error.code})",
+                hint="measure a function that returns",
+            )
+        if "CUDA" in text and any(
+            s in text for s in ("not compiled", "no NVIDIA driver", "No CUDA GPUs", "not available", "driver")
+        ):
+            return CaptureUnavailable(
+                "needs_gpu",
+                f"the function needs a CUDA device, and torch sees none here ({text[:120]})",
+                hint="run it where there is one",
+            )
+        return CaptureUnavailable(
+            "function_raised", f"{type(error).__name__} {where}: {text}", hint="make it run alone first"
+        )
+
+
+def _refuse_what_is_no_result(value: Any) -> None:
+    import inspect
+
+    if inspect.iscoroutine(value):
+        value.close()
+        raise CaptureUnavailable(
+            "no_work", "the function returned a coroutine and did nothing", hint="wrap it: lambda: asyncio.run(f())"
+        )
+    if inspect.isgenerator(value) or inspect.isasyncgen(value):
+        raise CaptureUnavailable(
+            "no_work",
+            "the function returned a generator and did nothing",
+            hint="wrap it in a function that consumes it",
+        )

@@ -1,0 +1,39 @@
+"""What the model predicts for the readings a capture measured: the check of the model on this very machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from traceanalyzer.analysis import protocols
+from traceanalyzer.analysis.protocols import Symbols
+from traceanalyzer.trace.sidecar import OperationRecord, ProtocolResult
+
+
+def predicted(symbols: Symbols, record: OperationRecord) -> dict[str, float]:
+    """Return the closed form (ns) of every protocol that has a reading in ``record``, from symbols that owe nothing to it.
+
+    Dispatch is that of the unprofiled run (``wall_nosync``), shared out among an operation's launches as the trace
+    shows it; kernels, latency and gap are the trace's; the rest was calibrated. The number of calls is that of the
+    protocol's own loop. ``wall_nosync`` is not predicted, for it is where dispatch was taken from, nor is self-time.
+    """
+    found = {p.protocol: p for p in record.protocols if p.p50_us is not None}
+    unprofiled = found.get("wall_nosync")
+    if unprofiled is None or unprofiled.p50_us is None or not symbols.total_dispatch:
+        return {}
+    scale = unprofiled.p50_us * 1000 / symbols.total_dispatch
+    base = replace(symbols, dispatch=tuple(d * scale for d in symbols.dispatch))
+    result = {}
+    for name, measured in found.items():
+        if name in ("wall_nosync", "profiler_self_time"):
+            continue
+        calls = _count(measured, "graph_calls") or _count(measured, "calls_per_round")
+        of_loop = replace(
+            base, calls=max(1, calls), graph_calls=max(1, calls), depth=10 * max(1, calls) * len(base.kernels)
+        )
+        result[name] = base.paired_time if name == "backlog" else protocols.ladder(of_loop)[name]
+    return result
+
+
+def _count(result: ProtocolResult, name: str) -> int:
+    value = result.parameters.get(name, 0)
+    return int(value) if isinstance(value, (int, float)) and 0 < value < 1e9 else 0
