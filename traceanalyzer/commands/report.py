@@ -41,6 +41,9 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
     default="text",
     show_default=True,
 )
+@click.option(
+    "--summary", is_flag=True, help="With --format markdown: one compact block for a comment or a step summary."
+)
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
 @click.option(
     "--range", "range_name", metavar="NAME", help="Only work launched inside this record_function / NVTX range."
@@ -104,7 +107,7 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
 )
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(
-    trace: str, output_format: str, output: str | None, range_name: str | None, device: int | None, stream: int | None,
+    trace: str, output_format: str, summary: bool, output: str | None, range_name: str | None, device: int | None, stream: int | None,
     kernel: str | None, top: int | None, fail_on: str | None, thresholds: tuple[str, ...], claims: tuple[str, ...], clear_us: float | None, show_paths: bool,
     max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool,
 ) -> None:  # fmt: skip
@@ -114,6 +117,10 @@ def command(
     """
     from traceanalyzer.api import analyze
 
+    if summary and output_format != "markdown":
+        raise OptionError(
+            "bad_option", f"--summary is Markdown, --format is {output_format}", hint="add --format markdown"
+        )
     options = AnalysisOptions(
         Selection(range_name, device, stream, kernel),
         ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes),
@@ -128,6 +135,11 @@ def command(
         from traceanalyzer.render.json_v1 import render_json
 
         text = render_json(data)
+    elif summary:
+        from traceanalyzer.commands.reproduce import command_line
+        from traceanalyzer.render.summary import render_summary
+
+        text = render_summary(data, command=command_line(click.get_current_context()), top=top or 5)
     elif output_format == "markdown":
         from traceanalyzer.render.markdown import render_markdown
 

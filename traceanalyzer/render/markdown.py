@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
 from traceanalyzer.render.escape import markdown, markdown_code
+from traceanalyzer.render.marker import marker
 from traceanalyzer.report.model import FindingRow, ReportData
 
 MAX_LINES = 60
@@ -28,7 +29,7 @@ class _Limits:
     note: int = 600
 
 
-_ICONS = {"ok": "OK", "suspect": "SUSPECT", "cannot-judge": "CANNOT JUDGE"}
+STATUS_WORDS = {"ok": "OK", "suspect": "SUSPECT", "cannot-judge": "CANNOT JUDGE"}
 
 
 def render_markdown(report: ReportData, *, top: int = 10) -> str:
@@ -54,7 +55,8 @@ def _lines(report: ReportData, limits: _Limits) -> list[str]:
     if len(about) > _TRACE_LINES:
         about[_TRACE_LINES - 1 :] = [f"and {len(about) - _TRACE_LINES + 1} more notes on the file in the JSON report"]
     lines = [
-        f"### GPU trace report: {_ICONS[verdict.status]}",
+        marker(report.trace.name),
+        f"### GPU trace report: {STATUS_WORDS[verdict.status]}",
         "",
         f"**{markdown(verdict.headline, limits.sentence).strip()}**",
         "",
@@ -65,7 +67,7 @@ def _lines(report: ReportData, limits: _Limits) -> list[str]:
     if kernels is not None:
         flat = blocks.Block(kernels.title, kernels.columns, [r for r in kernels.rows if not r[0].startswith("  ")])
         lines += [
-            *_table(flat),
+            *pipe_table(flat),
             "",
             f"<sub>{' · '.join(markdown(n, 200) for n in [kernels.title, *kernels.notes])}</sub>",
             "",
@@ -82,7 +84,8 @@ def _lines(report: ReportData, limits: _Limits) -> list[str]:
     return lines
 
 
-def _table(block: blocks.Block) -> list[str]:
+def pipe_table(block: blocks.Block) -> list[str]:
+    """Return the lines of a GitHub table: names as code spans, everything else right-aligned."""
     head = "| " + " | ".join(markdown(c) for c in block.columns) + " |"
     rule = "|" + "|".join(" --- " if n in block.names else " ---: " for n in range(len(block.columns))) + "|"
     body = [
@@ -127,7 +130,7 @@ def _ladder(report: ReportData) -> list[str]:
     across = blocks.Block("", [row[0] for row in block.rows], [[row[1] for row in block.rows]], frozenset())
     said = f"{operations.rows[0][0]}; {operations.notes[0]}; {block.notes[0]}"
     return _folded(
-        "What each protocol would have read (us)", [*_table(across), "", f"<sub>{markdown(said, 400)}</sub>"]
+        "What each protocol would have read (us)", [*pipe_table(across), "", f"<sub>{markdown(said, 400)}</sub>"]
     )
 
 
@@ -142,7 +145,7 @@ def _details(report: ReportData, limits: _Limits) -> list[str]:
         if block is None:
             continue
         kept = blocks.Block(block.title, block.columns, block.rows[:1], block.names)
-        parts += [*_table(kept), ""]
+        parts += [*pipe_table(kept), ""]
     clock = blocks.clock_line(report)
     last = [markdown(report.coverage.sentence, limits.note)] + ([markdown(clock, 200)] if clock else [])
     more = max(len(report.devices), len(report.threads), len(report.idle)) - 1

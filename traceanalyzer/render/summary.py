@@ -1,0 +1,121 @@
+"""The compact report for a pull request comment and for a step summary: one table, bounded whatever the trace.
+
+Several of them stand one after the other, so each is far below a comment's 65,536 characters. Two runs of one
+benchmark differ in their measured numbers alone: nothing here tells a time of day, a point in the trace or a machine,
+and versions stand in the line of conditions only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from traceanalyzer.render import blocks
+from traceanalyzer.render.escape import markdown, visible
+from traceanalyzer.render.markdown import STATUS_WORDS, pipe_table
+from traceanalyzer.render.marker import marker
+from traceanalyzer.report.model import FindingRow, ReportData
+
+MAX_CHARACTERS = 16_000
+"""No block is longer: three of them and more fit into one comment."""
+MAX_COMMAND = 2_000
+_CONDITION_LINES = 6
+_REASONS = 4
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """How many rows are shown, and how many characters of the trace one text may hold."""
+
+    kernels: int
+    findings: int
+    sentence: int = 600
+    line: int = 240
+
+
+def render_summary(report: ReportData, *, command: str = "", top: int = 5) -> str:
+    """Return the report as one compact block of GitHub Markdown, at most 16,000 characters.
+
+    Its first line is the marker of the trace (:func:`traceanalyzer.render.marker.marker`). ``command`` is the line that
+    makes the same block again, given by whoever parsed the options; it is left out where empty or longer than
+    2,000 characters. ``top`` kernels are shown, fewer where the bound asks for it.
+    """
+    rounds = (
+        _Limits(top, 5),
+        _Limits(min(top, 5), 3, 300, 120),
+        _Limits(min(top, 3), 2, 160, 60),
+        _Limits(1, 1, 100, 40),
+    )
+    for limits in rounds:
+        text = "\n".join(_lines(report, limits, command)) + "\n"
+        # a character takes up to eight when escaped; the last round holds under a thousand of them, and a test its bound
+        if len(text) <= MAX_CHARACTERS:
+            break
+    return text
+
+
+def _lines(report: ReportData, limits: _Limits, command: str) -> list[str]:
+    verdict = report.verdict
+    lines = [
+        marker(report.trace.name),
+        f"### GPU trace report: {STATUS_WORDS[verdict.status]} ({markdown(report.trace.name, 80)})",
+        "",
+        f"**{markdown(verdict.headline, limits.sentence).strip()}**",
+        "",
+    ]
+    kernels = blocks.kernels(report, limits.kernels)
+    if kernels is not None:
+        # a kernel's variants stand in the whole report; here each kernel has one row
+        rows = [row for row in kernels.rows if not row[0].startswith("  ")]
+        notes = " · ".join(markdown(n, 200) for n in [kernels.title, *kernels.notes])
+        table = pipe_table(blocks.Block(kernels.title, kernels.columns, rows))
+        lines += [*table, "", f"<sub>{notes}</sub>", ""]
+    lines += [*_findings(report.findings, limits), ""]
+    if report.abstentions:
+        lines += [_not_judged(report, limits), ""]
+    lines += [f"<sub>{_conditions(report, limits)}</sub>"]
+    if command:
+        lines += ["", *_reproduce(command)]
+    return lines
+
+
+def _findings(findings: list[FindingRow], limits: _Limits) -> list[str]:
+    if not findings:
+        return ["No findings."]
+    lines = [_finding(f, limits) for f in findings[: limits.findings]]
+    rest = findings[limits.findings :]
+    if rest:
+        codes = ", ".join(dict.fromkeys(f.rule for f in rest[:20]))
+        lines.append(f"- and {len(rest)} more: {markdown(codes, limits.line)}")
+    return lines
+
+
+def _finding(finding: FindingRow, limits: _Limits) -> str:
+    name = f"{markdown(finding.rule, 20)} {markdown(finding.title, 40)}"
+    text = f"- **{name}** ({finding.severity}, {markdown(finding.grade, 20)}): {markdown(finding.message, limits.sentence)}"
+    # where it was seen stands in the whole report: a point in time differs in every run
+    return f"{text} *{markdown(finding.remedy[0], limits.line).strip()}.*" if finding.remedy else text
+
+
+def _not_judged(report: ReportData, limits: _Limits) -> str:
+    reasons = blocks.abstentions(report)
+    said = "; ".join(markdown(f"{rules}: {reason}", limits.line) for rules, reason in reasons[:_REASONS])
+    more = f"; and {len(reasons) - _REASONS} more reasons" if len(reasons) > _REASONS else ""
+    return f"<sub>Not judged ({len(report.abstentions)}): {said}{more}</sub>"
+
+
+def _conditions(report: ReportData, limits: _Limits) -> str:
+    about = blocks.trace_lines(report)
+    # the name stands in the heading already
+    about[0] = about[0].removeprefix(f"{report.trace.name}: ")
+    if len(about) > _CONDITION_LINES:
+        about[_CONDITION_LINES:] = [f"{len(about) - _CONDITION_LINES} more notes on the file in the whole report"]
+    clock = blocks.clock_line(report)
+    parts = [*about, *([clock] if clock else []), report.coverage.sentence, blocks.conditions(report)]
+    return "Conditions: " + " · ".join(markdown(part, limits.line) for part in parts if part)
+
+
+def _reproduce(command: str) -> list[str]:
+    if len(command) > MAX_COMMAND:
+        return [f"<sub>The command that made this takes {len(command):,} characters and is not shown.</sub>"]
+    # one line, and no run of backticks begins it: nothing in it can close the fence
+    return ["Reproduce, in the folder of the trace:", "```sh", visible(command).lstrip("` "), "```"]
