@@ -53,7 +53,11 @@ def test_standard_input_plain_and_gzip(loop):
 def test_output_goes_to_a_file_and_standard_output_stays_empty(loop, tmp_path):
     target = tmp_path / "report.md"
     done = run("report", str(loop), "--format", "markdown", "-o", str(target))
-    assert done.exit_code == 0 and not done.stdout and target.read_text().startswith("### GPU trace report")
+    assert (
+        done.exit_code == 0
+        and not done.stdout
+        and target.read_text().startswith("<!-- traceanalyzer:report loop.json -->\n### GPU trace report")
+    )
     assert [p.name for p in tmp_path.iterdir()] == ["loop.json", "report.md"] or len(list(tmp_path.iterdir())) == 2
 
 

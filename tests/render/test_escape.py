@@ -16,6 +16,7 @@ HOSTILE = [
     "a|b", "`code`", "``two``", "<script>alert(1)</script>", "<b>", "@octocat", "#123", "GH-7", "org/repo#5", "http://x.y", "www.x.y",
     "me@x.y", "![i](http://x)", "[l](http://x)", "**b** _i_ ~~s~~", "$x$ and $$y$$", ":rocket:", "&lt;b&gt;", "a\nb", "\x1b[31mred", "\\",
     "\\|", "|", "`", "</details>", "<!--", "-->", "mailto:a@b.c", "\u202egnp", "[x]: http://y", "\ud800", "a" * 5000, "", " ", "deadbeefcafe123",
+    "0123456789abcdef0123456789abcdef01234567", "_www.x.y", "x_deadbeefcafe",
 ]  # fmt: skip
 
 
@@ -58,7 +59,9 @@ def assert_plain(escape, text: str) -> None:
         assert len([t for t in cells[0] if t.type == "code_inline"]) == 1
     else:
         shown = "".join(t.content for t in cells[0])
-        assert not re.search(r"@\w|#\w|GH-\d|://|www\.|:\w+:", shown), "GitHub would link this"
+        assert not re.search(r"@\w|#\w|GH-\d|://|www\.|:\w+:|(?<![^\W_])[0-9a-fA-F]{7}", shown), (
+            "GitHub would link this"
+        )
         assert shown.replace("\u200c", "").split() == terminal(text).split()
 
 

@@ -81,6 +81,9 @@ def test_markdown_tables_keep_their_cells_and_nothing_in_them_acts(evil):
     inline = [c for t in tokens for c in t.children or []]
     assert not {c.type for c in inline} & {"link_open", "image"}
     html = "".join(t.content for t in [*tokens, *inline] if t.type in ("html_block", "html_inline"))
+    # the hidden marker comes first, one comment that nothing in the trace's name ends
+    html, markers = re.subn(r"\A<!-- traceanalyzer:report( (?!.*--.* -->)[\w.~%-]+)? -->\n", "", html)
+    assert markers == 1
     assert set(re.findall(r"<[^>]*>", html)) <= {
         "<details>",
         "</details>",

@@ -11,9 +11,10 @@ MAX_TEXT = 2000
 
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]|~!])")
 # What GitHub links or replaces in finished text, where a backslash does not help: mentions, issue and commit
-# references, bare addresses, emoji names.
+# references, bare addresses, emoji names. "_www." is an address as well, and any seven hexadecimal digits that are left
+# together are a commit.
 _TRIGGERS = re.compile(
-    r"(?i)@|\#(?=\w)|\bGH(?=-)|:(?=//)|\bw(?=ww\.)|(?<=:)(?=[\w+-]+:)|\b(?:mailto|xmpp)(?=:)|\b[0-9a-f](?=[0-9a-f]{6,39}\b)"
+    r"(?i)@|\#(?=\w)|\bGH(?=-)|:(?=//)|(?<![^\W_])w(?=ww\.)|(?<=:)(?=[\w+-]+:)|\b(?:mailto|xmpp)(?=:)|[0-9a-f]{6}(?=[0-9a-f])"
 )
 _BREAK = "&#8204;"
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")

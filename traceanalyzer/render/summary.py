@@ -59,7 +59,7 @@ def _lines(report: ReportData, limits: _Limits, command: str) -> list[str]:
         marker(report.trace.name),
         f"### GPU trace report: {STATUS_WORDS[verdict.status]} ({markdown(report.trace.name, 80)})",
         "",
-        f"**{markdown(verdict.headline, limits.sentence).strip()}**",
+        f"**{markdown(verdict.headline, limits.sentence).strip() or 'No verdict.'}**",
         "",
     ]
     kernels = blocks.kernels(report, limits.kernels)
