@@ -1,0 +1,333 @@
+"""The ratio of two medians with its 95 % interval: bootstrap, fit for short, skewed, stepped and dependent series.
+
+*Independent values.* A bootstrap resample's median is an order statistic of the sample, and which one follows a beta
+distribution (Maritz and Jarrett 1978): the bootstrap is drawn from that law exactly, over the interpolated quantile
+function, in place of resampling the values one by one.
+
+*Dependent values* are worth fewer. How many is the share of values under the median, whose variance is known in closed
+form both under the moving-block bootstrap (Kuensch 1989, circular blocks) and for a first-order autoregressive
+series; the smaller of the two counts, because blocks alone understate long dependence in short series. The beta law
+is then that of the effective number. docs/compare.md has the coverage of all this, by benchmarks/compare_coverage.py.
+
+Times are integer nanoseconds; ratios are head over base, below 1 where the head is faster.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from traceanalyzer.analysis import stats, steadiness
+
+Floats = npt.NDArray[np.float64]
+Values = npt.NDArray[np.int64] | Floats
+
+DRAWS = 4000
+SEED = 20261130
+"""The same two files give the same interval, always."""
+DEPENDENT = 0.3
+"""Lag-1 autocorrelation above which blocks are used as well (doctor-rules.md, TA605)."""
+MOST_LAG = 0.97
+NO_SAMPLES_WIDENING = 1.25
+"""Where only a median and its interval were kept nothing is known of dependence: the interval is widened by this."""
+Z95 = 1.959964
+
+
+@dataclass(frozen=True)
+class Times:
+    """The times of one piece of work on one side, in nanoseconds.
+
+    ``values`` in order of start, evenly thinned where ``count`` is larger; empty where a report kept none, and then
+    ``interval_ns`` of the median stands in. ``lag_one`` is that of the whole series. ``p50_ns`` is exact.
+    """
+
+    count: int
+    p50_ns: float
+    values: Values = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    lag_one: float | None = None
+    interval_ns: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Head over base of the medians. ``interval`` is None where there is none and ``reason`` says why.
+
+    ``se`` is the standard error of the logarithm; ``effective`` the independent values each side is worth;
+    ``blocks`` whether dependence was found; ``from_interval`` whether a side had no samples. ``n_needed``: values per
+    side, alike in scatter, after which the interval would be expected to decide; None where it decides or nothing helps.
+    """
+
+    ratio: float | None
+    interval: tuple[float, float] | None
+    se: float | None
+    effective: tuple[float, float]
+    blocks: bool
+    from_interval: bool
+    n_needed: int | None
+    reason: str = ""
+
+
+def median_draws(times: Times, rng: np.random.Generator, draws: int = DRAWS) -> tuple[Floats | None, float, bool]:
+    """Return bootstrap medians (None: too few values), the number of independent values, and whether they depend."""
+    n = len(times.values)
+    if n == 0 or times.count > 2 * n:
+        return _draws_of_interval(times, rng, draws)
+    worth, blocks = effective_count(times)
+    if worth < stats.MIN_N_FOR_INTERVAL - 1e-9:
+        return None, worth, blocks
+    ordered, shift = spread_steps(times.values)
+    shape = (_uncertain(worth, times, rng, draws) + 2) / 2 if blocks else (worth + 2) / 2
+    at = rng.beta(shape, shape, size=draws) * n - 0.5
+    found = np.interp(at, np.arange(n), ordered)
+    if shift:
+        found += rng.uniform(-shift / 2, shift / 2, draws)
+    # thinned values have another median than all values
+    found += times.p50_ns - float(np.median(times.values))
+    return found, worth, blocks
+
+
+def _draws_of_interval(times: Times, rng: np.random.Generator, draws: int) -> tuple[Floats | None, float, bool]:
+    """Return medians drawn around p50 with the two half-widths of its interval."""
+    worth, blocks = effective_count(times)
+    if times.interval_ns is None or times.p50_ns <= 0 or worth < stats.MIN_N_FOR_INTERVAL - 1e-9:
+        return None, worth, blocks
+    low, high = times.interval_ns
+    widen = math.sqrt(times.count / worth) if len(times.values) else NO_SAMPLES_WIDENING
+    z = rng.standard_normal(draws) * widen / Z95
+    side = np.where(z < 0, times.p50_ns - low, high - times.p50_ns)
+    return times.p50_ns + z * side, worth, blocks
+
+
+def effective_count(times: Times) -> tuple[float, bool]:
+    """Return how many independent values the series is worth, and whether dependence over 0.3 was found."""
+    n = len(times.values)
+    rho = times.lag_one
+    if rho is None and n == times.count:
+        rho = steadiness.lag_one(np.asarray(times.values))
+    if rho is None or n < 10:
+        return float(times.count), False
+    rho = _unbiased(rho, times.count)
+    if rho <= DEPENDENT:
+        # half a standard error of rho is taken for chance
+        return times.count / median_inflation(rho - 0.5 / math.sqrt(times.count)), False
+    worth = times.count / median_inflation(rho)
+    if n == times.count:
+        return min(worth, n / max(block_inflation(times.values, rho), level_inflation(times.values))), True
+    thinned = _unbiased(steadiness.lag_one(np.asarray(times.values)) or 0.0, n)
+    if thinned > DEPENDENT:
+        # dependence longer than the stride: the values between add nothing
+        worth = min(worth, n / block_inflation(times.values, thinned))
+    return worth, True
+
+
+def _uncertain(worth: float, times: Times, rng: np.random.Generator, draws: int) -> Floats:
+    """Return the worth drawn anew as rho is: a short series does not know its own dependence well."""
+    inflation = times.count / worth
+    # for a first-order series the inflation goes as (1 + rho) / (1 - rho), so its logarithm as 2 atanh(rho)
+    spread = np.exp(2 / math.sqrt(len(times.values)) * rng.standard_normal(draws))
+    return np.maximum(1.0, times.count / np.maximum(1.0, inflation * spread))
+
+
+def _unbiased(rho: float, n: int) -> float:
+    """Return rho without its bias of -(1 + 3 rho) / n in short series (Kendall 1954), at most :data:`MOST_LAG`."""
+    return min(MOST_LAG, (n * rho + 1) / (n - 3)) if n > 3 else 0.0
+
+
+def median_inflation(rho: float) -> float:
+    """Return by how much dependence inflates the variance of a median: autoregressive, first order, normal.
+
+    The indicator of a value under the median then has autocorrelation (2 / pi) asin(rho^k) at lag k.
+    """
+    if rho <= 0:
+        return 1.0
+    lags = np.arange(1, 400)
+    return 1.0 + 2.0 * float(np.sum(2 / math.pi * np.arcsin(rho**lags)))
+
+
+def level_inflation(values: Values) -> float:
+    """Return the same for levels under noise (clock states): correlation decays by phi a lag from where noise leaves it.
+
+    The indicator's autocorrelation is then rho_1 phi^(k - 1), with phi = rho_2 / rho_1 and no less than rho_1.
+    """
+    n, under = len(values), _under_median(values)
+    centred = under - under.mean()
+    power = float(centred @ centred)
+    if power == 0 or n < 10:
+        return 1.0
+    first, second = (_unbiased(float(centred[k:] @ centred[:-k]) / power, n) for k in (1, 2))
+    if first <= 0:
+        return 1.0
+    decay = min(max(second / first, first), 1 - 5 / n, 0.95)
+    return 1 + 2 * first / (1 - decay)
+
+
+def _under_median(values: Values) -> Floats:
+    middle = np.median(values)
+    return (np.asarray(values) < middle) + 0.5 * (np.asarray(values) == middle)
+
+
+def block_length(n: int, rho: float) -> int:
+    """Return the length of blocks that is best for the variance of a mean: (2 rho / (1 - rho^2))^(2/3) n^(1/3)."""
+    best = (2 * rho / (1 - rho * rho)) ** (2 / 3) * n ** (1 / 3)
+    return int(min(max(math.ceil(best), 1), max(1, n // 3)))
+
+
+def block_inflation(values: Values, rho: float) -> float:
+    """Return the same under the circular block bootstrap, in closed form: the variance of block sums of the indicator."""
+    under = _under_median(values)
+    centred = under - under.mean()
+    power = float(centred @ centred) / len(centred)
+    if power == 0:
+        return 1.0
+    n, b = len(centred), block_length(len(centred), rho)
+    sums = np.concatenate([[0.0], np.cumsum(np.concatenate([centred, centred[: b - 1]]))])
+    blocks = sums[b:] - sums[:-b]
+    # a block takes part of the scatter of its own mean away: n / (n - b)
+    return max(1.0, float(blocks @ blocks) / (n * b * power) * n / max(n - b, 1))
+
+
+def spread_steps(values: Values) -> tuple[Floats, float]:
+    """Return the sorted values with ties spread over the clock's step, and a shift (ns) that the step leaves open.
+
+    Recorded times are rounded to a step: equal ones lie anywhere within half a step. Spread evenly they give the
+    quantiles of grouped data. Where nearly all values fall into one or two steps their place inside is unknown, and
+    every median may be off by half a step either way.
+    """
+    ordered = np.sort(np.asarray(values)).astype(np.float64)
+    step = clock_step(values)
+    if step <= 1:
+        return ordered, 0.0
+    _, first, counts = np.unique(ordered, return_index=True, return_counts=True)
+    within = np.arange(len(ordered)) - np.repeat(first, counts)
+    spread = ordered + step * ((within + 0.5) / np.repeat(counts, counts) - 0.5)
+    middle = ordered[len(ordered) // 20 : max(len(ordered) - len(ordered) // 20, 1)]
+    return spread, float(step) if len(np.unique(middle)) < 3 else 0.0
+
+
+def clock_step(values: Values) -> int:
+    """Return the step of the times in nanoseconds: their differences' common divisor, 1 where it says nothing."""
+    distinct = np.unique(np.asarray(values).astype(np.int64))
+    if len(distinct) < 5:
+        # a few levels may be modes of the work; a whole microsecond everywhere is the clock's
+        return 1000 if len(distinct) and not (distinct % 1000).any() else 1
+    return int(np.gcd.reduce(np.diff(distinct)))
+
+
+def compare_medians(base: Times, head: Times, same_within: float = 0.01) -> Ratio:
+    """Return the ratio of medians with its interval; see :class:`Ratio`."""
+    if base.p50_ns <= 0 or head.p50_ns <= 0:
+        which = "base" if base.p50_ns <= 0 else "head"
+        return Ratio(
+            None,
+            None,
+            None,
+            (base.count, head.count),
+            False,
+            False,
+            None,
+            f"the median of the {which} is 0: shorter than its clock's step",
+        )
+    ratio = head.p50_ns / base.p50_ns
+    rng = np.random.default_rng(SEED)
+    below, base_worth, base_blocks = median_draws(base, rng)
+    above, head_worth, head_blocks = median_draws(head, rng)
+    worth, blocks = (base_worth, head_worth), base_blocks or head_blocks
+    thin = any(not len(t.values) for t in (base, head))
+    if below is None or above is None:
+        return Ratio(ratio, None, None, worth, blocks, thin, stats.MIN_N_FOR_INTERVAL, _too_few(base, head, worth))
+    low, high = _interval(below, above, ratio)
+    se = (math.log(high) - math.log(low)) / (2 * Z95)
+    needed = _needed(ratio, (low, high), (base.count, head.count), same_within)
+    return Ratio(ratio, (low, high), se, worth, blocks, thin, needed)
+
+
+def _interval(below: Floats, above: Floats, ratio: float) -> tuple[float, float]:
+    logs = np.log(np.maximum(above, 0.5)) - np.log(np.maximum(below, 0.5))
+    low, high = np.exp(np.quantile(logs, [0.025, 0.975])).tolist()
+    return min(low, ratio), max(high, ratio)
+
+
+def _too_few(base: Times, head: Times, worth: tuple[float, float]) -> str:
+    parts = []
+    for side, times, effective in (("base", base, worth[0]), ("head", head, worth[1])):
+        if times.count < stats.MIN_N_FOR_INTERVAL:
+            parts.append(f"{side} n {times.count}")
+        elif effective < stats.MIN_N_FOR_INTERVAL:
+            parts.append(f"{side} n {times.count}, worth {effective:.0f} independent ones")
+        elif not len(times.values) and times.interval_ns is None:
+            parts.append(f"{side} without interval or samples")
+    return f"no interval under {stats.MIN_N_FOR_INTERVAL} independent times: {', '.join(parts)}"
+
+
+def _needed(ratio: float, interval: tuple[float, float], counts: tuple[int, int], same_within: float) -> int | None:
+    """Return n per side after which the interval, shrinking as 1 / sqrt(n), would clear the nearest border."""
+    low, high = 1 - same_within, 1 + same_within
+    if interval[1] < low or interval[0] > high or (interval[0] >= low and interval[1] <= high):
+        return None
+    if ratio < low:
+        room, half = math.log(low / ratio), math.log(interval[1] / ratio)
+    elif ratio > high:
+        room, half = math.log(ratio / high), math.log(ratio / interval[0])
+    else:
+        room, half = min(math.log(high / ratio), math.log(ratio / low)), math.log(interval[1] / interval[0]) / 2
+    if room <= 0:
+        return None
+    # the smaller side holds most of the uncertainty; n per side as if both had 2 / (1 / n + 1 / m)
+    both = 2 / (1 / counts[0] + 1 / counts[1])
+    needed = max(both * (half / room) ** 2, max(counts) * 1.0 if half <= room else 0.0)
+    return math.ceil(needed) if needed < 1e7 else None
+
+
+def verdict_of(found: Ratio, same_within: float = 0.01) -> str:
+    """Return FASTER, SLOWER, SAME or UNDECIDED: the whole interval must lie beyond, or inside, 1 +- ``same_within``."""
+    if found.interval is None:
+        return "UNDECIDED"
+    low, high = found.interval
+    if high < 1 - same_within:
+        return "FASTER"
+    if low > 1 + same_within:
+        return "SLOWER"
+    return "SAME" if low >= 1 - same_within and high <= 1 + same_within else "UNDECIDED"
+
+
+def differs_p(found: Ratio, same_within: float = 0.01) -> float | None:
+    """Return the two-sided p-value of "the ratio lies within 1 +- ``same_within``" (normal, on the logarithm)."""
+    if found.ratio is None or found.interval is None or found.se is None:
+        return None
+    beyond = max(math.log((1 - same_within) / found.ratio), math.log(found.ratio / (1 + same_within)))
+    if beyond <= 0:
+        return 1.0
+    # the half of the interval that faces the border
+    facing = found.interval[1] / found.ratio if found.ratio < 1 else found.ratio / found.interval[0]
+    se = math.log(facing) / Z95
+    return math.erfc(beyond / se / math.sqrt(2)) if se > 0 else 0.0
+
+
+def withdrawn(p_values: list[float | None], level: float = 0.05) -> list[bool]:
+    """Return which of many differences do not survive Benjamini-Hochberg at ``level`` (false discovery rate)."""
+    known = [p for p in p_values if p is not None]
+    if len(known) < 2:
+        return [False] * len(p_values)
+    from scipy.stats import false_discovery_control  # a second to import, on this path only
+
+    adjusted = iter(false_discovery_control(known).tolist())
+    return [False if p is None else next(adjusted) > level for p in p_values]
+
+
+def pooled(found: list[Ratio], weights: list[float]) -> tuple[float, tuple[float, float] | None] | None:
+    """Return the weighted geometric mean of ratios and its interval (delta method); None of nothing.
+
+    The interval is None where a ratio has none.
+    """
+    known = [(r, w) for r, w in zip(found, weights, strict=True) if r.ratio is not None and w > 0]
+    total = sum(w for _, w in known)
+    if not known or total <= 0:
+        return None
+    logs = sum(w * math.log(r.ratio) for r, w in known if r.ratio is not None) / total
+    if any(r.se is None for r, _ in known):
+        return math.exp(logs), None
+    se = math.sqrt(sum((w * (r.se or 0.0)) ** 2 for r, w in known)) / total
+    return math.exp(logs), (math.exp(logs - Z95 * se), math.exp(logs + Z95 * se))
