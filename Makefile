@@ -19,8 +19,11 @@ lint: $(VENV)/.all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+# mypy knows no package_dir: it is shown the packages where they install.
 types: $(VENV)/.all
-	$(BIN)/mypy
+	@mkdir -p $(VENV)/types/traceanalyzer
+	@ln -sfn $(CURDIR)/traceanalyzer/* $(CURDIR)/capture $(CURDIR)/kernels $(VENV)/types/traceanalyzer/
+	cd $(VENV)/types && $(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml
 
 # Pages and schema files made from the code.
 docs: $(VENV)/.all

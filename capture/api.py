@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +14,7 @@ from traceanalyzer.capture import conditions
 from traceanalyzer.capture.calibrate import calibrate
 from traceanalyzer.capture.device import Device
 from traceanalyzer.capture.frameworks import framework_of, leaves, loaded, open_device
+from traceanalyzer.capture.place import TRACE_NAME
 from traceanalyzer.capture.protocols import chosen_protocols
 from traceanalyzer.capture.session import Observer, Operation, Session, Settings
 from traceanalyzer.errors import CaptureUnavailable, OptionError, TraceAnalyzerError
@@ -19,8 +22,6 @@ from traceanalyzer.trace.sidecar import SCHEMA, OperationRecord, Sidecar, encode
 
 if TYPE_CHECKING:
     from traceanalyzer.report.public import Report
-
-TRACE_NAME = "trace.json.gz"
 
 
 @dataclass(frozen=True)
@@ -86,15 +87,20 @@ def capture(
             f"iters {iters}, warmup {warmup}, budget_s {budget_s}",
             hint="iters and budget above 0, warmup from 0",
         )
-    label = name or getattr(fn, "__name__", type(fn).__name__)
+    label = name or str(getattr(fn, "__name__", type(fn).__name__))
 
     def call() -> Any:
         return fn(*args, **kwargs)
 
-    adapter = device if isinstance(device, Device) else _device(framework, device, call, args, kwargs)
+    earlier_ns: list[int] = []
+    if isinstance(device, Device):
+        adapter = device
+    else:
+        observe("the first call, to find its framework", 0, 1)
+        adapter = _device(framework, device, call, args, kwargs, earlier_ns)
     operation = Operation(
         label, call, args, kwargs, reference, tolerance, dict(inputs) if inputs is not None else describe_inputs(args, kwargs),
-        bytes_moved, flops, seed,
+        bytes_moved, flops, seed, tuple(earlier_ns),
     )  # fmt: skip
     return run(
         adapter, operation, Settings(chosen, warmup, iters, budget_s), Path(out), observe=observe, with_host=with_host
@@ -191,13 +197,23 @@ def _described(leaf: Any) -> str:
 
 
 def _device(
-    framework: str, kind: str, call: Callable[[], Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    framework: str,
+    kind: str,
+    call: Callable[[], Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    earlier_ns: list[int],
 ) -> Device:
-    """Return the adapter: that of the arguments, else of what one call returns, else of the only framework loaded."""
+    """Return the adapter: that of the arguments, else of what one call returns, else of the only framework loaded.
+
+    The time of that call is added to ``earlier_ns``: it is the one that compiles.
+    """
     if framework == "auto":
         found = framework_of(args, kwargs)
         if not found:
+            start = time.perf_counter_ns()
             found = _framework_of_result(call)
+            earlier_ns.append(time.perf_counter_ns() - start)
         framework = found or next(iter(loaded()), "pytorch")
     if kind == "auto" and framework == "pytorch" and (used := _torch_kind(args, kwargs)):
         kind = used
@@ -206,9 +222,14 @@ def _device(
 
 def _framework_of_result(call: Callable[[], Any]) -> str:
     try:
-        return framework_of(call())
+        result = call()
+    except KeyboardInterrupt:
+        raise
     except BaseException:  # the session calls it again and says what is wrong
         return ""
+    if inspect.iscoroutine(result):
+        result.close()
+    return framework_of(result)
 
 
 def _torch_kind(*values: Any) -> str:

@@ -118,4 +118,5 @@ class Device(ABC):
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Return whether an exception says that memory ran out."""
-        return isinstance(error, MemoryError) or "out of memory" in str(error).lower()
+        text = str(error).lower()
+        return isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text

@@ -54,8 +54,9 @@ def _wait(framework: str, *values: Any) -> str:
     if framework == "pytorch":
         return _wait_torch(values)
     if framework == "jax":
-        import jax
+        from importlib import import_module
 
+        jax: Any = import_module("jax")
         jax.block_until_ready([v for v in leaves(values) if isinstance(v, jax.Array)])
         return "jax.block_until_ready"
     if framework == "tensorflow":

@@ -17,7 +17,7 @@ from traceanalyzer.capture.plan import Plan, plan
 from traceanalyzer.capture.protocols import PROTOCOLS, TIMED
 from traceanalyzer.capture.protocols.base import Abstain, Protocol
 from traceanalyzer.capture.protocols.profiler import Profiler
-from traceanalyzer.capture.warmup import warm_up
+from traceanalyzer.capture.warmup import trend, warm_up
 from traceanalyzer.errors import CaptureUnavailable
 from traceanalyzer.trace.sidecar import (
     Agreement,
@@ -32,7 +32,10 @@ from traceanalyzer.trace.sidecar import (
 
 @dataclass(frozen=True)
 class Operation:
-    """The thing being measured. ``call`` takes no arguments; ``args`` and ``kwargs`` are those it is made with."""
+    """The thing being measured. ``call`` takes no arguments; ``args`` and ``kwargs`` are those it is made with.
+
+    ``earlier_ns``: times of calls that were made before the session, which count as warm-up.
+    """
 
     name: str
     call: Call
@@ -44,6 +47,7 @@ class Operation:
     bytes_moved: int | None = None
     flops: int | None = None
     seed: int | None = None
+    earlier_ns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ class Session:
             self._call,
             settings.warm_up,
             budget_ns // 4,
-            first_ns,
+            [*operation.earlier_ns, first_ns],
             lambda: self._observe("warm-up", self._calls, 0),
         )
         self.record = replace(self.record, warm_up=warm)
@@ -134,6 +138,7 @@ class Session:
         self._rounds(timed, planned)
         if Profiler.key in settings.protocols:
             self._profile(min(settings.iterations, max(planned.round_calls * planned.rounds, 1)))
+        self._check_steadiness()
         self._check_again(before)
         self.record = replace(self.record, peak_memory_bytes=device.peak_memory_bytes())
         self._write()
@@ -181,6 +186,7 @@ class Session:
         self._observe(profiler.key, 0, 1)
         self._parameters[profiler.key] = {"rounds": 1, "calls_per_round": calls}
         reason = profiler.cannot(self._device)
+        unprofiled = self._host_times(calls) if not reason else []
         try:
             if not reason:
                 self._samples[profiler.key] = profiler.measure(self._device, self._call, calls)
@@ -188,18 +194,27 @@ class Session:
             reason = str(abstained)
         if reason:
             self._reasons[profiler.key] = reason
-        unprofiled = self._samples.get("wall_nosync") or []
         if profiler.run is None:
-            missing = reason
-        elif not unprofiled:
-            missing = "wall_nosync was not measured, so the host time of an unprofiled call is not known"
+            self.record = replace(self.record, inflation_missing=reason)
         else:
-            missing = ""
-            profiled = float(np.median(profiler.run.host_ns)) / 1000
-            self.record = replace(
-                self.record, inflation=Inflation(round(float(np.median(unprofiled)) / 1000, 3), round(profiled, 3))
-            )
-        self.record = replace(self.record, inflation_missing=missing)
+            medians = [round(float(np.median(times)) / 1000, 3) for times in (unprofiled, profiler.run.host_ns)]
+            self.record = replace(self.record, inflation=Inflation(*medians), inflation_missing="")
+
+    def _host_times(self, calls: int) -> list[int]:
+        """Return the host time of each call in the loop that the profiler will record, without the profiler."""
+        device = self._device
+        device.synchronize()
+        outputs: list[Any] = []
+        times = []
+        for _ in range(calls):
+            start = device.now_ns()
+            output = self._call()
+            times.append(device.now_ns() - start)
+            if not device.holds_outputs:
+                outputs.clear()
+            outputs.append(output)
+        device.synchronize(outputs)
+        return times
 
     def _check(self, output: Any, before: Any) -> None:
         operation = self._operation
@@ -207,8 +222,19 @@ class Session:
             found = Correctness(None, "no reference was given: nothing says that the result is right")
         else:
             self._observe("reference", 0, 1)
-            found = correctness.check(correctness.snapshot(output), operation.reference, *before, operation.tolerance)
+            found = correctness.check(
+                correctness.snapshot(output), operation.reference, before[0], before[1], operation.tolerance
+            )
         self.record = replace(self.record, correctness=found)
+
+    def _check_steadiness(self) -> None:
+        """Take back that the level was steady where the readings themselves still go one way."""
+        for key in ("wall_sync_each", "event_pair_sync", "wall_sync_once"):
+            samples = self._samples.get(key, [])
+            slope = trend(np.array(samples, dtype=np.float64).astype(np.int64))
+            if slope and self.record.warm_up.steady:
+                reason = f"{key} {slope} over its {len(samples)} readings"
+                self.record = replace(self.record, warm_up=replace(self.record.warm_up, steady=False, reason=reason))
 
     def _check_again(self, before: Any) -> None:
         """Compare a last result too: a function that is right once and then returns what it has is not measured."""
@@ -220,7 +246,7 @@ class Session:
         output = self._call()
         self._device.synchronize(output)
         again = correctness.check(
-            correctness.snapshot(output), self._operation.reference, *before, self._operation.tolerance
+            correctness.snapshot(output), self._operation.reference, before[0], before[1], self._operation.tolerance
         )
         if again.passed is False:
             again = replace(again, reason=f"right in the first call, wrong after {self._calls}: {again.reason}")

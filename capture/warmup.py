@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from traceanalyzer.analysis.steadiness import changepoint, slow_head
+from traceanalyzer.analysis.steadiness import changepoint, drift, slow_head
 from traceanalyzer.capture.device import Call, Device
 from traceanalyzer.trace.sidecar import WarmUp
 
 _WINDOW = 10
+_LONG = 30
+_TREND = 0.1
 _SLOW = 2.0
 """A call over twice the steady level did something else beside: it compiled, tuned or loaded."""
 
@@ -20,15 +23,15 @@ def warm_up(
     call: Call,
     least: int,
     budget_ns: int,
-    first_ns: int | None = None,
+    earlier_ns: Sequence[int] = (),
     tick: Callable[[], None] = lambda: None,
 ) -> tuple[WarmUp, float]:
     """Call until the last ten calls show neither a slow head nor a change of level; return the record and a call's time (ns).
 
-    At least ``least`` calls, then until steady or until ``budget_ns`` have passed. ``first_ns`` is the time of a call
-    that was made before, which counts. Each call ends with a barrier: nothing piles up.
+    At least ``least`` calls, then until steady or until ``budget_ns`` have passed. ``earlier_ns`` are the times of calls
+    that were made before, which count. Each call ends with a barrier: nothing piles up.
     """
-    times: list[int] = [] if first_ns is None else [first_ns]
+    times: list[int] = list(earlier_ns)
     begun = device.now_ns()
     steady, reason = False, ""
     while True:
@@ -61,9 +64,19 @@ def _steady(times: list[int]) -> tuple[bool, str]:
     if change is not None and abs(change.after - change.before) > 2000:
         return False, f"the level still changes: {change.before / 1000:.1f} us, then {change.after / 1000:.1f} us"
     half = _WINDOW // 2
-    if len(times) >= 3 * _WINDOW:
-        return True, ""
     early, late = float(np.median(window[:half])), float(np.median(window[half:]))
-    if abs(early - late) > max(0.2 * level, 2000):
+    if len(times) < _LONG and abs(early - late) > max(0.2 * level, 2000):
         return False, f"the level still changes: {early / 1000:.1f} us, then {late / 1000:.1f} us"
-    return True, ""
+    # many calls whose short windows scatter are steady, unless they go one way
+    slope = trend(np.array(times[-_LONG:], dtype=np.int64))
+    return (
+        (False, f"the level still {slope} over the last {_LONG} calls") if slope and len(times) >= _LONG else (True, "")
+    )
+
+
+def trend(times_ns: npt.NDArray[np.int64]) -> str:
+    """Return how a series goes one way, ``rises by 40 %``; empty where it does not, by a tenth at 99.9 % certainty."""
+    found = drift(times_ns)
+    if found is None or (found.low < _TREND and found.high > -_TREND):
+        return ""
+    return f"{'rises' if found.total > 0 else 'falls'} by {abs(found.total):.0%}"

@@ -30,10 +30,20 @@ class _Group(click.Group):
             "Report what a trace says, and whether it can be trusted.",
         ),
         "check": ("traceanalyzer.commands.check", "command", "Findings alone, for continuous integration."),
+        "annotate": (
+            "traceanalyzer.commands.annotate",
+            "command",
+            "The same trace with the report's evidence in it, for Perfetto or chrome://tracing.",
+        ),
         "predict": (
             "traceanalyzer.commands.predict",
             "command",
             "What each timing protocol would read, from numbers alone.",
+        ),
+        "capture": (
+            "traceanalyzer.commands.capture",
+            "command",
+            "Record a benchmark under every protocol, and report on it.",
         ),
         "rules": ("traceanalyzer.commands.rules", "rules", "List every rule."),
         "rule": ("traceanalyzer.commands.rules", "rule", "Explain one rule."),

@@ -21,7 +21,7 @@ class JaxDevice(Device):
     def __init__(self) -> None:
         import jax
 
-        self._jax = jax
+        self._jax: Any = jax
         platform = jax.default_backend()
         self.kind = {"gpu": "cuda"}.get(platform, platform)
 
@@ -50,9 +50,9 @@ class JaxDevice(Device):
 
     def versions(self) -> dict[str, str]:
         """Return jax and jaxlib."""
-        import jaxlib
+        from importlib.metadata import version
 
-        return {"jax": str(self._jax.__version__), "jaxlib": str(jaxlib.__version__)}
+        return {"jax": str(self._jax.__version__), "jaxlib": version("jaxlib")}
 
     def profile(self, call: Call, calls: int, annotation: str, trace: Path) -> Profiled:
         """Run calls under jax.profiler and keep the Chrome trace it writes."""

@@ -311,12 +311,13 @@ def available(kind: str) -> bool:
     """Return whether torch sees a device of this kind."""
     import torch
 
-    return {
+    asks: dict[str, Callable[[], bool]] = {
         "cuda": torch.cuda.is_available,
         "xpu": lambda: hasattr(torch, "xpu") and torch.xpu.is_available(),
         "mps": torch.backends.mps.is_available,
         "cpu": lambda: True,
-    }[kind]()
+    }
+    return bool(asks[kind]())
 
 
 def torch_device(kind: str = "auto") -> TorchCpu:

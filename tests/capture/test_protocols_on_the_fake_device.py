@@ -159,6 +159,6 @@ def test_the_report_predicts_every_measured_reading(tmp_path, parts):
     capture = captured(tmp_path, parts, device=FakeDevice(overhead=8000))
     op = capture.report().data.ops[0]
     assert op.name == "fake_op" and op.method == "capture annotation"
-    assert set(op.readings_predicted) == set(PROTOCOLS) - {"wall_nosync", "profiler_self_time"}
+    assert set(op.readings_predicted) == set(PROTOCOLS) - {"profiler_self_time"}
     for protocol, predicted in op.readings_predicted.items():
         assert predicted == pytest.approx(op.readings_measured[protocol], rel=0.02), protocol

@@ -22,7 +22,7 @@ ALLOWED = {
     "report": {"trace", "analysis", "doctor", "report", "render"},
     "render": {"report", "render"},
     "schemas": set(),
-    "commands": {"trace", "analysis", "doctor", "render", "commands"},
+    "commands": {"trace", "analysis", "doctor", "render", "commands", "capture", "kernels"},
 }
 EVERYONE = {"errors", "options", "_version"}
 

@@ -12,19 +12,18 @@ from traceanalyzer.trace.sidecar import OperationRecord, ProtocolResult
 def predicted(symbols: Symbols, record: OperationRecord) -> dict[str, float]:
     """Return the closed form (ns) of every protocol that has a reading in ``record``, from symbols that owe nothing to it.
 
-    Dispatch is that of the unprofiled run (``wall_nosync``), shared out among an operation's launches as the trace
-    shows it; kernels, latency and gap are the trace's; the rest was calibrated. The number of calls is that of the
-    protocol's own loop. ``wall_nosync`` is not predicted, for it is where dispatch was taken from, nor is self-time.
+    Dispatch is that of the unprofiled run (the same loop as the profiler's, without it), shared out among an operation's
+    launches as the trace shows it; kernels, latency and gap are the trace's; the rest was calibrated. The number of calls
+    is that of the protocol's own loop. Self-time is not predicted: it is where the kernels were taken from.
     """
-    found = {p.protocol: p for p in record.protocols if p.p50_us is not None}
-    unprofiled = found.get("wall_nosync")
-    if unprofiled is None or unprofiled.p50_us is None or not symbols.total_dispatch:
+    if record.inflation is None or not symbols.total_dispatch:
         return {}
-    scale = unprofiled.p50_us * 1000 / symbols.total_dispatch
+    scale = record.inflation.unprofiled_us * 1000 / symbols.total_dispatch
     base = replace(symbols, dispatch=tuple(d * scale for d in symbols.dispatch))
     result = {}
-    for name, measured in found.items():
-        if name in ("wall_nosync", "profiler_self_time"):
+    for measured in record.protocols:
+        name = measured.protocol
+        if measured.p50_us is None or name == "profiler_self_time" or name not in (*protocols.PROTOCOLS, "backlog"):
             continue
         calls = _count(measured, "graph_calls") or _count(measured, "calls_per_round")
         of_loop = replace(

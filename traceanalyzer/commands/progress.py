@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -59,3 +59,18 @@ class _Bar:
         """Take the bar away, if it was shown."""
         if self._shown is not None:
             self._shown.stop()
+
+
+@contextmanager
+def step_progress(enabled: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """Yield a function that shows what is being done; it does nothing when standard error is no terminal."""
+    if not enabled or not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("starting") as status:
+        # steps of 0: how many there will be is not known
+        yield lambda what, step, steps: status.update(
+            f"{what} {step} of {steps}" if steps > 1 else f"{what} {step or ''}"
+        )

@@ -89,7 +89,8 @@ def conditions_lines(capture: Sidecar | None) -> list[str]:
     """Return versions, switches and clocks of a capture, one line each."""
     if capture is None:
         return []
-    lines = ["captured with " + ", ".join(f"{k} {v}" for k, v in capture.versions.items())]
+    lines = [] if capture.operations else [f"note: {n}" for n in capture.notes]
+    lines += ["captured with " + ", ".join(f"{k} {v}" for k, v in capture.versions.items())]
     if capture.environment:
         lines.append("environment: " + ", ".join(f"{k}={v}" for k, v in capture.environment.items()))
     if capture.clocks:

@@ -1,0 +1,269 @@
+"""What to capture, from the words of a command line: MODULE:FUNCTION, FILE.py:FUNCTION, or a kernel of this project.
+
+A function that takes arguments gets them from an input maker beside it: ``FUNCTION_inputs`` or ``make_inputs`` in its
+module, called with those of ``device``, ``dtype``, ``preset`` and ``seed`` that it takes. ``FUNCTION_reference`` or
+``reference`` is compared with its result; ``FUNCTION_tolerance`` or ``TOLERANCE`` is (rtol, atol); ``bytes_moved`` and
+``flops`` take the arguments and return numbers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from traceanalyzer.errors import CaptureUnavailable, OptionError, TraceAnalyzerError
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line said of the target; empty texts were not given."""
+
+    target: str
+    inputs: str = ""
+    reference: str = ""
+    preset: str = ""
+    dtype: str = ""
+    implementation: str = ""
+    seed: int = 0
+    tolerance: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Target:
+    """A function with its arguments and what to hold its result to."""
+
+    name: str
+    fn: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    reference: Callable[..., Any] | None
+    tolerance: tuple[float, float] | None
+    bytes_moved: int | None
+    flops: int | None
+    inputs: dict[str, str] | None = None
+
+
+def load(asked: Asked, device: str) -> Target:
+    """Return the target with its inputs on ``device`` (auto, cuda, cpu, ...).
+
+    Raises OptionError where a file, module or name is not there, and CaptureUnavailable where the module or its input
+    maker fails.
+    """
+    where, colon, function = asked.target.rpartition(":")
+    if not colon:
+        return _kernel(asked, device)
+    module = _module(where)
+    fn = _named(module, function, where)
+    for option, name in (("--preset", asked.preset), ("--dtype", asked.dtype)):
+        if name and not _maker(module, function, asked.inputs):
+            raise OptionError(
+                "no_inputs",
+                f"{option} needs an input maker, and '{where}' has none",
+                hint=f"define {function}_inputs(preset=..., dtype=...)",
+            )
+    args, kwargs = _arguments(module, fn, function, asked, device)
+    reference = (
+        _named(module, asked.reference, where)
+        if asked.reference
+        else _beside(module, function, "reference", "reference")
+    )
+    tolerance = asked.tolerance or _beside(module, function, "tolerance", "TOLERANCE")
+    if tolerance is not None and not (isinstance(tolerance, (tuple, list)) and len(tolerance) == 2):
+        raise OptionError(
+            "bad_tolerance",
+            f"the tolerance beside {function} is {tolerance!r}"[:200],
+            hint="write TOLERANCE = (rtol, atol)",
+        )
+    return Target(
+        function, fn, args, kwargs, reference if callable(reference) and reference is not fn else None,
+        (float(tolerance[0]), float(tolerance[1])) if tolerance else None,
+        _number(module, function, "bytes_moved", args, kwargs), _number(module, function, "flops", args, kwargs),
+    )  # fmt: skip
+
+
+def _kernel(asked: Asked, device: str) -> Target:
+    from traceanalyzer.kernels.operator import Unavailable, check_name
+    from traceanalyzer.kernels.registry import OPERATORS, operator
+
+    if asked.target not in OPERATORS:
+        near = get_close_matches(asked.target, list(OPERATORS), 1)
+        hint = f"did you mean the kernel '{near[0]}'?" if near else f"a kernel: {', '.join(OPERATORS)}"
+        raise OptionError(
+            "unknown_target",
+            f"'{asked.target}' names no function",
+            hint=f"give MODULE:FUNCTION or FILE.py:FUNCTION, or {hint}",
+        )
+    found = operator(asked.target)
+    from traceanalyzer.capture.frameworks import open_device
+
+    kind = open_device("pytorch", device).facts().kind
+    place = "cuda" if kind in ("cuda", "rocm") else kind
+    preset, dtype = asked.preset or next(iter(found.presets)), asked.dtype or found.dtypes[0]
+    names = list(found.implementations)
+    if asked.implementation:
+        check_name("implementation", asked.implementation, names, f" of {found.name}")
+        names = [asked.implementation]
+    reasons = []
+    for name in names:
+        made = found.implementation(name, device=place, dtype=dtype)
+        if not isinstance(made, Unavailable):
+            break
+        reasons.append(f"{name}: {made.reason}")
+    else:
+        raise CaptureUnavailable(
+            "cannot_run",
+            f"{found.name} cannot be timed on {place}: {'; '.join(reasons)}",
+            hint="run it on a GPU, or give --implementation",
+        )
+    inputs = found.inputs(preset, dtype, place, asked.seed)
+    return Target(
+        f"{found.name}_{name}_{preset}_{dtype}", made, tuple(inputs.args), {}, found.reference, asked.tolerance or found.tolerance[dtype],
+        found.bytes_moved(inputs), found.flops(inputs), dict(inputs.described),
+    )  # fmt: skip
+
+
+def _module(where: str) -> ModuleType:
+    if where.endswith(".py"):
+        path = Path(where)
+        if not path.is_file():
+            raise OptionError("no_such_file", f"there is no file '{path.name}'", hint="check the path before the colon")
+        sys.path.insert(0, str(path.resolve().parent))
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[path.stem] = module
+        return _imported(where, lambda: _executed(spec, module))
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = importlib.util.find_spec(where) if where else None
+    except (ImportError, ValueError, AttributeError):
+        found = None
+    if found is None:
+        raise OptionError(
+            "no_such_module", f"there is no module '{where}'", hint="give MODULE:FUNCTION or FILE.py:FUNCTION"
+        )
+    return _imported(where, lambda: importlib.import_module(where))
+
+
+def _executed(spec: Any, module: ModuleType) -> ModuleType:
+    spec.loader.exec_module(module)
+    return module
+
+
+def _imported(where: str, act: Callable[[], ModuleType]) -> ModuleType:
+    try:
+        return act()
+    except TraceAnalyzerError:
+        raise
+    except BaseException as error:
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        text = " ".join(str(error).split())[:200]
+        raise CaptureUnavailable(
+            "import_failed",
+            f"'{Path(where).name}' cannot be imported: {type(error).__name__}{line}: {text}",
+            hint="make it import alone first",
+        ) from error
+
+
+def _named(module: ModuleType, name: str, where: str) -> Callable[..., Any]:
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is None:
+        functions = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
+        near = get_close_matches(name, functions, 1)
+        hint = f"did you mean '{near[0]}'?" if near else f"it has: {', '.join(functions[:8]) or 'no functions'}"
+        raise OptionError("no_such_function", f"'{Path(where).name}' has no function '{name}'", hint=hint)
+    if not callable(found):
+        raise OptionError(
+            "not_a_function", f"'{name}' is a {type(found).__name__}, not a function", hint="name a function"
+        )
+    if inspect.isclass(found):
+        raise OptionError(
+            "not_a_function", f"'{name}' is a class, not a function", hint="name a function that makes and calls it"
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def _beside(module: ModuleType, function: str, ending: str, general: str) -> Any:
+    name = function.rpartition(".")[2]
+    return getattr(module, f"{name}_{ending}", None) or getattr(module, general, None)
+
+
+def _maker(module: ModuleType, function: str, named: str) -> Callable[..., Any] | None:
+    if named:
+        return _named(module, named, module.__name__)
+    found = _beside(module, function, "inputs", "make_inputs")
+    return found if callable(found) else None
+
+
+def _required(fn: Callable[..., Any]) -> list[str]:
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):  # builtins may hide their signature
+        return []
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
+def _arguments(
+    module: ModuleType, fn: Callable[..., Any], function: str, asked: Asked, device: str
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    needed = _required(fn)
+    maker = _maker(module, function, asked.inputs)
+    if maker is None or (not needed and not asked.inputs and not asked.preset and maker.__name__ == "make_inputs"):
+        if needed:
+            raise OptionError(
+                "no_inputs", f"{function} takes {', '.join(needed)}, and nothing makes them",
+                hint=f"define {function}_inputs() or make_inputs() beside it, or name one with --inputs",
+            )  # fmt: skip
+        return (), {}
+    offered = {"device": _device_word(device), "dtype": asked.dtype, "preset": asked.preset, "seed": asked.seed}
+    try:
+        takes = inspect.signature(maker).parameters
+        given = {k: v for k, v in offered.items() if k in takes and v != ""}
+        made = maker(**given)
+    except TraceAnalyzerError:
+        raise
+    except BaseException as error:
+        raise CaptureUnavailable(
+            "inputs_failed", f"{getattr(maker, '__name__', 'the input maker')} failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}",
+            hint="make it run alone first",
+        ) from error  # fmt: skip
+    if isinstance(made, dict):
+        return (), {str(k): v for k, v in made.items()}
+    if isinstance(made, (tuple, list)):
+        return tuple(made), {}
+    return (made,), {}
+
+
+def _device_word(device: str) -> str:
+    """Return the word torch knows a device by, for a maker that asks."""
+    if device != "auto":
+        return device
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        return "cpu"
+    from traceanalyzer.capture.frameworks import open_device
+
+    kind = open_device("pytorch", "auto").facts().kind
+    return "cuda" if kind == "rocm" else kind
+
+
+def _number(module: ModuleType, function: str, what: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int | None:
+    found = _beside(module, function, what, what)
+    if found is None:
+        return None
+    try:
+        value = found(*args, **kwargs) if callable(found) else found
+        return int(value)
+    except Exception:  # a side number; the capture does not hang on it
+        return None

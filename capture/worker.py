@@ -1,0 +1,126 @@
+"""The process a capture runs in: ``python -m traceanalyzer.capture.worker JOB.json``.
+
+Foreign code may end its process, hang, print or crash; so it runs here, and the command that started this process
+stays whole (``capture/supervise.py``). What this process has to say it writes into the job's status file, never to
+standard output, which belongs to the report.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from traceanalyzer.errors import ExitCode, TraceAnalyzerError
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to do. ``script`` with ``arguments`` runs a program; otherwise ``target`` names a function."""
+
+    out: str
+    status: str
+    target: str = ""
+    script: str = ""
+    arguments: list[str] = field(default_factory=list)
+    inputs: str = ""
+    reference: str = ""
+    preset: str = ""
+    dtype: str = ""
+    implementation: str = ""
+    seed: int = 0
+    tolerance: tuple[float, float] | None = None
+    protocols: list[str] = field(default_factory=list)
+    warm_up: int = 10
+    iterations: int = 100
+    budget_s: float = 30.0
+    device: str = "auto"
+    framework: str = "auto"
+    with_host: bool = False
+    after_s: float = 0.0
+    most_s: float = 30.0
+    most_steps: int = 0
+    progress: bool = False
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far the process came: ``stage`` in words; ``done`` when it came to its end; else the error, once there is one."""
+
+    stage: str
+    done: bool = False
+    kind: str = ""
+    message: str = ""
+    hint: str = ""
+    exit_code: int = 0
+
+
+def main(path: str) -> int:
+    """Run the job of a file; returns the exit code, which the status file repeats with its reason."""
+    job = msgspec.json.decode(Path(path).read_bytes(), type=Job)
+    status = Path(job.status)
+
+    def say(value: Status) -> None:
+        partial = status.with_name(status.name + ".part")
+        partial.write_bytes(msgspec.json.encode(value))
+        partial.replace(status)
+
+    # Kineto writes a line to standard error for each start and stop
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+    say(Status("starting"))
+    try:
+        # the function's own output must not mix with the report
+        with contextlib.redirect_stdout(sys.stderr):
+            if job.script:
+                from traceanalyzer.capture.script import run_script
+
+                run_script(job, lambda stage: say(Status(stage)))
+            else:
+                _function(job, say)
+    except TraceAnalyzerError as error:
+        say(Status("failed", kind=error.kind, message=str(error), hint=error.hint, exit_code=int(error.exit_code)))
+        return int(error.exit_code)
+    except KeyboardInterrupt:
+        say(Status("failed", kind="interrupted", message="interrupted", exit_code=int(ExitCode.CAPTURE_UNAVAILABLE)))
+        return int(ExitCode.CAPTURE_UNAVAILABLE)
+    say(Status("done", done=True))
+    return 0
+
+
+def _function(job: Job, say: Callable[[Status], None]) -> None:
+    from traceanalyzer.capture.api import capture
+    from traceanalyzer.capture.target import Asked, load
+    from traceanalyzer.commands.progress import step_progress
+
+    say(Status("importing the function"))
+    asked = Asked(
+        job.target, job.inputs, job.reference, job.preset, job.dtype, job.implementation, job.seed, job.tolerance
+    )
+    target = load(asked, job.device)
+    with step_progress(job.progress) as show:
+
+        def observe(what: str, step: int, steps: int) -> None:
+            say(Status(what))
+            show(what, step, steps)
+
+        capture(
+            target.fn, *target.args, out=job.out, protocols=tuple(job.protocols), warmup=job.warm_up, iters=job.iterations,
+            reference=target.reference, tolerance=target.tolerance, name=target.name, budget_s=job.budget_s, device=job.device,
+            framework=job.framework, seed=job.seed, bytes_moved=target.bytes_moved, flops=target.flops, with_host=job.with_host,
+            inputs=target.inputs, observe=observe, **target.kwargs,
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    code = 1
+    try:
+        code = main(sys.argv[1])
+    finally:
+        # threads that the function left behind must not keep the process
+        sys.stderr.flush()
+        os._exit(code)

@@ -1,0 +1,189 @@
+"""``traceanalyze capture``: record a benchmark under every protocol, then report on it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from traceanalyzer.commands.output import utf8_stdout, write_output
+from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError, TraceAnalyzerError
+
+EPILOG = """\b
+Exit codes:
+  0  captured
+  1  captured, but the result is wrong against its reference
+  2  bad input: no such file, function or option
+  3  captured, but the times never became steady
+  4  not captured: the function failed, or torch or a device is missing; what was measured is kept
+"""
+
+
+@click.command(
+    name="capture", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.argument("target", nargs=-1, required=True, type=click.UNPROCESSED, metavar="TARGET | -- SCRIPT.py ARGS...")
+@click.option("-o", "--output", "out", metavar="DIR", help="Folder for trace and sidecar.  [default: capture-NAME]")
+@click.option("--protocols", default="all", show_default=True, metavar="KEYS", help="Protocols, with commas.")
+@click.option(
+    "--iters", default=100, show_default=True, type=click.IntRange(1, 100_000), metavar="N", help="Calls per protocol."
+)
+@click.option(
+    "--warmup", default=10, show_default=True, type=click.IntRange(0, 100_000), metavar="N", help="Least calls before."
+)
+@click.option("--preset", default="", help="Handed to the input maker.")
+@click.option("--dtype", default="", help="Handed to the input maker.")
+@click.option("--implementation", default="", help="Which implementation of a kernel of this project.")
+@click.option("--seed", default=0, show_default=True, type=int, help="Handed to the input maker.")
+@click.option("--inputs", default="", metavar="NAME", help="Input maker.  [default: FUNCTION_inputs or make_inputs]")
+@click.option(
+    "--reference", default="", metavar="NAME", help="What the result is compared with.  [default: FUNCTION_reference]"
+)
+@click.option("--rtol", type=click.FloatRange(0), help="Relative tolerance.")
+@click.option("--atol", type=click.FloatRange(0), help="Absolute tolerance.")
+@click.option(
+    "--device", type=click.Choice(["auto", "cuda", "xpu", "mps", "cpu"]), default="auto", show_default=True,
+    help="Where to run; cuda stands for ROCm too.",
+)  # fmt: skip
+@click.option(
+    "--framework", type=click.Choice(["auto", "pytorch", "jax", "tensorflow"]), default="auto", show_default=True,
+    help="Whose barrier and events; auto finds it from arguments and result.",
+)  # fmt: skip
+@click.option(
+    "--budget", default=30.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S",
+    help="Seconds for all readings together; slow functions get fewer calls.",
+)  # fmt: skip
+@click.option(
+    "--timeout", default=900.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S", help="End it after this."
+)  # fmt: skip
+@click.option(
+    "--after",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    metavar="S",
+    help="Script: record from then on.",
+)
+@click.option(
+    "--seconds", default=30.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S", help="Script: record for so long."
+)  # fmt: skip
+@click.option(
+    "--steps", default=0, type=click.IntRange(0), metavar="N", help="Script: stop after so many optimizer steps."
+)
+@click.option("--with-host", is_flag=True, help="Write the host's name into the sidecar; it is left out otherwise.")
+@click.option(
+    "--format", "output_format", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True
+)
+@click.option("--progress/--no-progress", default=True, help="Progress on standard error when it is a terminal.")
+def command(
+    target: tuple[str, ...], out: str | None, protocols: str, iters: int, warmup: int, preset: str, dtype: str, implementation: str,
+    seed: int, inputs: str, reference: str, rtol: float | None, atol: float | None, device: str, framework: str, budget: float,
+    timeout: float, after: float, seconds: float, steps: int, with_host: bool, output_format: str, progress: bool,
+) -> None:  # fmt: skip
+    """Record a benchmark so that it can be judged, then report on it.
+
+    TARGET is MODULE:FUNCTION, FILE.py:FUNCTION or a kernel of this project (empty, vector_add, softmax, rms_norm,
+    matmul, msda). It is timed under every protocol, warmed up, compared with its reference in the same run, and
+    recorded by the profiler; trace.json.gz and trace.sidecar.json are written to DIR.
+
+    With -- SCRIPT.py ARGS an unmodified script runs under the profiler, within --seconds and --steps.
+    """
+    from traceanalyzer.capture import require_torch
+    from traceanalyzer.capture.protocols import chosen_protocols
+    from traceanalyzer.capture.supervise import supervise
+    from traceanalyzer.capture.worker import Job
+
+    script = _is_script(target)
+    if script or framework == "pytorch":
+        require_torch()
+    keys = chosen_protocols((protocols,))
+    if (rtol is None) != (atol is None):
+        raise OptionError("bad_tolerance", "--rtol and --atol go together", hint="give both; 0 switches one off")
+    name = Path(target[0]).stem if script else target[0].rpartition(":")[2]
+    folder = Path(out or f"capture-{''.join(c if c.isalnum() or c in '._-' else '_' for c in name)[:60] or 'run'}")
+    if folder.exists() and not folder.is_dir():
+        raise OptionError("cannot_write", f"'{folder.name}' is a file", hint="give a folder with -o")
+    job = Job(
+        out=str(folder), status="", target="" if script else target[0], script=target[0] if script else "", arguments=list(target[1:]),
+        inputs=inputs, reference=reference, preset=preset, dtype=dtype, implementation=implementation, seed=seed,
+        tolerance=None if rtol is None or atol is None else (rtol, atol), protocols=list(keys), warm_up=warmup, iterations=iters,
+        budget_s=budget, device=device, framework=framework, with_host=with_host, after_s=after, most_s=seconds, most_steps=steps,
+        progress=progress,
+    )  # fmt: skip
+    try:
+        failure = supervise(job, timeout)
+    except KeyboardInterrupt:
+        failure = CaptureUnavailable("interrupted", "interrupted; what was measured so far is kept")
+    _show(folder, output_format, failure)
+
+
+def _is_script(target: tuple[str, ...]) -> bool:
+    script = target[0].endswith(".py")
+    if len(target) > 1 and not script:
+        raise OptionError(
+            "bad_target",
+            f"'{target[0]}' takes no arguments here",
+            hint="a script goes behind --: capture -- SCRIPT.py ARGS",
+        )
+    return script
+
+
+def _show(folder: Path, output_format: str, failure: TraceAnalyzerError | None) -> None:
+    """Print the report, or what there is of it, and end with the exit code."""
+    from traceanalyzer.capture.place import TRACE_NAME
+    from traceanalyzer.trace.sidecar import read_sidecar
+
+    trace = folder / TRACE_NAME
+    sidecar, _ = read_sidecar(trace)
+    utf8_stdout()
+    if trace.is_file():
+        write_output(_report(trace, output_format), None)
+    elif sidecar is not None and any(p.samples_us for o in sidecar.operations for p in o.protocols):
+        if output_format == "json":
+            from traceanalyzer.trace.sidecar import encode_sidecar
+
+            write_output(encode_sidecar(sidecar).decode(), None)
+        else:
+            from traceanalyzer.render.measured import render_measured
+
+            write_output(render_measured(sidecar), None)
+    if sidecar is not None:
+        files = " and ".join(f"'{p.name}'" for p in (trace, folder / "trace.sidecar.json") if p.is_file())
+        click.echo(f"{files} in {folder}", err=True)
+    if failure is not None:
+        raise failure
+    if sidecar is None:
+        raise CaptureUnavailable(
+            "nothing_measured", "the capture left nothing behind", hint="run it again with --debug"
+        )
+    if any(o.correctness.passed is False for o in sidecar.operations):
+        click.echo(
+            "traceanalyze: wrong_result: the result does not match its reference; its times are struck through",
+            err=True,
+        )
+        sys.exit(int(ExitCode.FINDINGS))
+    unsteady = next((o for o in sidecar.operations if not o.warm_up.steady), None)
+    if unsteady is not None:
+        click.echo(
+            f"traceanalyze: not_steady: {unsteady.warm_up.reason}; the readings stand, but not for a steady state",
+            err=True,
+        )
+        sys.exit(int(ExitCode.CANNOT_JUDGE))
+
+
+def _report(trace: Path, output_format: str) -> str:
+    from traceanalyzer.api import analyze
+
+    data = analyze(trace).data
+    if output_format == "json":
+        from traceanalyzer.render.json_v1 import render_json
+
+        return render_json(data)
+    if output_format == "markdown":
+        from traceanalyzer.render.markdown import render_markdown
+
+        return render_markdown(data)
+    from traceanalyzer.render.console import render_console
+
+    return render_console(data, color=sys.stdout.isatty())
