@@ -145,3 +145,12 @@ def test_sums_are_kept_in_fp32(target):
     for dtype in ("fp16", "bf16"):
         code = machine_code(forward_stages(target, dtype))
         assert "fma.rn.f32" in code and not re.search(r"fma\.rn\.(b?f16)", code)
+
+
+def test_positions_are_clamped_before_they_become_integers():
+    """A float beyond the integer's range has no defined conversion, and the interpreter cannot show what a GPU does."""
+    code = forward_stages("sm_90", "fp32")["ttir"].splitlines()
+    conversions = [i for i, line in enumerate(code) if "arith.fptosi" in line]
+    assert len(conversions) == 2 * 4  # x and y of four points
+    limits = [i for i, line in enumerate(code) if re.search(r"arith\.min(num|imum)f|tt\.clampf", line)]
+    assert sum(i < conversions[-1] for i in limits) >= len(conversions)
