@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from traceanalyzer.analysis.pipeline import analyse
+from traceanalyzer.analysis.pipeline import Analysis, analyse
 from traceanalyzer.doctor.engine import diagnose
+from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.registry import chosen_rules
 from traceanalyzer.options import AnalysisOptions, Selection
 from traceanalyzer.report.build import build_report
@@ -42,6 +43,11 @@ def analyze(
 
 def report_of(trace: Trace, options: AnalysisOptions | None = None) -> Report:
     """Return the report of a trace that has been read."""
+    return examine(trace, options)[2]
+
+
+def examine(trace: Trace, options: AnalysisOptions | None = None) -> tuple[Analysis, list[Finding], Report]:
+    """Return the analysis of a trace and its findings with absolute times beside the report made of them."""
     analysis = analyse(trace, options)
     findings, abstentions = diagnose(analysis, chosen_rules(analysis.options.select, analysis.options.ignore))
-    return Report(build_report(analysis, findings, abstentions))
+    return analysis, findings, Report(build_report(analysis, findings, abstentions))

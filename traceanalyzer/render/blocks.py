@@ -328,6 +328,8 @@ def trace_lines(report: ReportData) -> list[str]:
         lines.append(
             "unknown categories: " + ", ".join(f"{c} {n}" for c, n in list(trace.unknown_categories.items())[:6])
         )
+    if trace.annotations:
+        lines.append(f"left out: {show.plural(trace.annotations, 'event')} of an earlier traceanalyze annotate")
     if trace.selection:
         lines.append("selection: " + ", ".join(f"{k} {v}" for k, v in trace.selection.items()))
     return lines

@@ -96,6 +96,7 @@ def _trace(analysis: Analysis, clean: Callable[[str], str]) -> model.TraceSummar
         unknown_categories={clean(k): v for k, v in sorted(meta.unknown_categories.items())},
         skipped={clean(k): v for k, v in sorted(meta.skipped.items())},
         selection=selection,
+        annotations=meta.annotations,
     )
 
 

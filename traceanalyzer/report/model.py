@@ -42,6 +42,7 @@ class TraceSummary:
     ``events``: elements of the events array. ``repaired``/``excluded``: events by what was wrong with them.
     ``incomplete``: the file ends before its trace does. ``resolution_us``: finest step of device times.
     ``start_ns``: absolute nanoseconds of the first device row (base time added), None without one.
+    ``annotations``: events that an earlier ``traceanalyze annotate`` added; they are in no other number.
     """
 
     name: str
@@ -71,6 +72,7 @@ class TraceSummary:
     unknown_categories: dict[str, int]
     skipped: dict[str, int]
     selection: dict[str, str | int]
+    annotations: int = 0
 
 
 @dataclass(frozen=True)

@@ -86,3 +86,9 @@ def find_key(buffer: bytes, key: bytes, start: int = 0) -> tuple[int, int, bool]
         elif token == b'"':
             return -1, -1, False
     return -1, -1, False
+
+
+def end_of_open_object(rest: bytes) -> int:
+    """Return the position in ``rest`` of the brace that closes the object it stands in; -1 if none does."""
+    close, _ = close_of(b"{" + rest, 0, 1 << 20)
+    return close - 2 if close > 0 else -1

@@ -125,10 +125,12 @@ def build(columns: Columns, top: dict[str, msgspec.Raw], name: str, file_format:
     host_ops, ranges, threads = _host_tables(columns, middle, threads)
     overheads, syncs = _other_tables(columns, middle)
     starts = [t.start_ns for t in (activities, call_table, host_ops, ranges, overheads) if len(t)]
+    starts += [s for s in (_profiler_spans(columns, middle),) if len(s) and starts]
     meta = TraceMeta(
         name=name,
         format=file_format,
         events=columns.events,
+        annotations=columns.own_events,
         salvage=columns.salvage,
         origin_ns=min((int(s.min()) for s in starts), default=0),
         base_ns=fields["base_ns"],
@@ -398,6 +400,15 @@ def _other_tables(columns: Columns, middle: int | None) -> tuple[Overheads, Devi
         stream=columns.column(RowKind.DEVICE_SYNC, "stream")[keep],
     )
     return overheads, syncs
+
+
+def _profiler_spans(columns: Columns, middle: int | None) -> Int64:
+    """Return the starts of the profiler's own spans: drawn by viewers, so their clock begins with the first of them."""
+    start, dur = columns.column(RowKind.SPAN, "start_ns"), columns.column(RowKind.SPAN, "dur_ns")
+    sound = np.ones(len(start), dtype=bool)
+    for _, mask in sound_times.faults(start, dur, middle, check_unset=True):
+        sound &= ~mask
+    return np.asarray(start[sound], dtype=np.int64)
 
 
 # -- fields beside the events -------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 
 class RowKind(IntEnum):
-    """What a row is; rows of kind SKIP are counted and not kept."""
+    """What a row is; rows of kind SKIP are counted and not kept, those of kind OURS an annotate of ours has added."""
 
     SKIP = 0
     KERNEL = 1
@@ -25,9 +25,13 @@ class RowKind(IntEnum):
     DEVICE_SYNC = 9
     SPAN = 10
     UNKNOWN = 11
+    OURS = 12
 
 
 DEVICE_KINDS = (RowKind.KERNEL, RowKind.MEMCPY, RowKind.MEMSET)
+
+OWN_CATEGORY = "traceanalyzer"
+"""Category of every event that ``traceanalyze annotate`` adds; the reader counts such events and leaves them out."""
 
 KIND_OF_CATEGORY: dict[str, RowKind] = {
     "kernel": RowKind.KERNEL,
@@ -75,6 +79,7 @@ KIND_OF_CATEGORY: dict[str, RowKind] = {
     "mtia_insight": RowKind.SKIP,
     "mtia_counters": RowKind.SKIP,
     "gpu_pm_counter": RowKind.SKIP,
+    OWN_CATEGORY: RowKind.OURS,
 }
 """Lower-cased category to kind. Anything else that ends in ``_runtime`` or ``_driver`` is a host call."""
 

@@ -17,6 +17,7 @@ from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind, kind_of
 from traceanalyzer.trace.decimal_times import column_to_ns, finest_step_ns
 from traceanalyzer.trace.launch_names import ApiClass, classify_api
+from traceanalyzer.trace.own_events import RECORD_NAME
 from traceanalyzer.trace.repair import decode_text
 from traceanalyzer.trace.rows import TAGGED, CallArgs, DeviceArgs, LooseRow, Row, SyncArgs
 from traceanalyzer.trace.salvage import Salvage
@@ -97,6 +98,8 @@ class Columns:
         self.thread_names: dict[tuple[str, str], str] = {}
         self.halves: list[tuple[RowKind, str, Row]] = []
         self.events = 0
+        self.own_events = 0
+        self.own_record = b""
         self.rows = 0
         self.python_rows = 0
         self.step_ns = 1000
@@ -105,7 +108,7 @@ class Columns:
 
     def add(self, rows: list[Struct]) -> None:
         """Take one batch of the event stream."""
-        first = self.events
+        first = self.events + self.own_events
         self.events += len(rows)
         codes = np.fromiter(map(_TYPE_CODE.__getitem__, map(type, rows)), dtype=np.uint8, count=len(rows))
         kinds: dict[RowKind, list[int]] = {}
@@ -125,6 +128,9 @@ class Columns:
             if kind is _LOOSE:
                 self._add_loose(chosen, at + first)
                 continue
+            if kind is RowKind.OURS:
+                self._add_own([(r.name, r.args) for r in chosen])
+                continue
             complete = [r.ph == "X" for r in chosen]
             if not all(complete):
                 for row, whole in zip(chosen, complete, strict=True):
@@ -139,6 +145,14 @@ class Columns:
                 f"more than {self._limits.max_rows} rows to keep",
                 hint="record a shorter window, or raise the limit with --max-rows",
             )
+
+    def _add_own(self, rows: list[tuple[str, Raw]]) -> None:
+        """Count events that an earlier annotate of ours added; keep the record it left of itself."""
+        self.events -= len(rows)
+        self.own_events += len(rows)
+        for name, args in rows:
+            if name == RECORD_NAME and not self.own_record:
+                self.own_record = bytes(args)
 
     def _add_half(self, kind: RowKind, row: Row) -> None:
         if row.ph in ("B", "E"):
@@ -158,7 +172,10 @@ class Columns:
         for (raw_category, raw_ph), count in Counter(pairs).items():
             category, ph = self._text(raw_category), self._text(raw_ph)
             kind = kind_of(category) if category else RowKind.UNKNOWN
-            if ph == "M" or (not ph and not category) or (kind is not RowKind.SKIP and ph in ("X", "B", "E")):
+            if kind is RowKind.OURS:
+                mine = [row for row, pair in zip(rows, pairs, strict=True) if pair == (raw_category, raw_ph)]
+                self._add_own([(self._text(r.name), r.args) for r in mine])
+            elif ph == "M" or (not ph and not category) or (kind is not RowKind.SKIP and ph in ("X", "B", "E")):
                 if kind is RowKind.UNKNOWN and category and ph != "M":
                     self.unknown[category[:60]] += count
                 else:

@@ -9,6 +9,7 @@ from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.ahead import read_ahead
 from traceanalyzer.trace.build import build
 from traceanalyzer.trace.columns import Columns
+from traceanalyzer.trace.own_events import gzip_note, restore
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.sidecar import read_sidecar
 from traceanalyzer.trace.source import Progress, Source
@@ -32,7 +33,8 @@ def read(path: str | Path, limits: ReadLimits | None = None, progress: Progress 
         columns.add(batch)
     if source.damaged_at is not None:
         salvage.incomplete = True
-        salvage.note(f"the gzip data is damaged or cut off at compressed byte {source.damaged_at}")
+        salvage.note(gzip_note(source.damaged_at))
+    restore(columns.own_record, salvage)
     file_format = f"{'gzip, ' if source.compressed else ''}JSON {events.flavour}"
     trace = build(columns, events.top, source.name, file_format)
     sidecar, fault = read_sidecar(path)

@@ -18,6 +18,8 @@ from msgspec import DecodeError, Struct, ValidationError
 from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace import boundaries
+from traceanalyzer.trace.ending import Ending
+from traceanalyzer.trace.own_events import EVENT_CUT, FIELDS_DAMAGED, FOOTER_CUT, STRAY_COMMA
 from traceanalyzer.trace.repair import repair_event, repair_trailing_backslash
 from traceanalyzer.trace.rows import TAGGED, LooseRow
 from traceanalyzer.trace.salvage import Salvage
@@ -58,7 +60,10 @@ class EventStream:
         self._ended = False
         self._is_object = False
         self._wrappers = 0
+        self._lists = 1
         self._loose_first = 0
+        self._span = (0, 0)
+        self.ending = Ending()
 
     # -- pieces ---------------------------------------------------------------------------------------
 
@@ -188,6 +193,7 @@ class EventStream:
             pass
         if inner[:1] == b"{":
             self.salvage.note("the events stood in a list inside a list; the inner list was taken")
+            self._lists += 1
             self._consume(1)
         elif inner[:1] == b"[":
             raise TraceFormatError(
@@ -197,7 +203,7 @@ class EventStream:
                 hint="give the file that export_chrome_trace wrote",
             )
 
-    def _keep_fields(self, text: bytes, offset: int) -> None:
+    def _keep_fields(self, text: bytes, offset: int) -> bool:
         for candidate in (text, repair_event(text) if len(text) < _FOOTER_LIMIT else b""):
             try:
                 fields = _OBJECT.decode(candidate)
@@ -205,15 +211,27 @@ class EventStream:
                 continue
             for key, value in fields.items():
                 self.top.setdefault(key, value)
-            return
+            return True
         self.salvage.at(offset)
-        self.salvage.note("the fields beside the events are damaged and were not read")
+        self.salvage.note(FIELDS_DAMAGED)
+        return False
 
     # -- the events -----------------------------------------------------------------------------------
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last byte (exclusive, expanded) of the batch just yielded."""
+        return self._base + self._span[0], self._base + self._span[1]
+
+    @property
+    def batch_text(self) -> memoryview:
+        """The text of the batch just yielded."""
+        return memoryview(self._buffer)[self._span[0] : self._span[1]]
 
     def batches(self) -> Iterator[Batch]:
         """Yield lists of rows (:mod:`~traceanalyzer.trace.rows`) in file order."""
         self._open()
+        self.ending.closers = b"]" * self._lists + (b"}" * (1 + self._wrappers) if self._is_object else b"")
         while True:
             yield from self._drain()
             if self._ended:
@@ -236,7 +254,8 @@ class EventStream:
         rest = self._buffer.strip(b" \t\r\n,\0")
         self.salvage.at(self._base)
         if rest:
-            self.salvage.excluded["event cut off at the end of the file"] += 1
+            self.salvage.excluded[EVENT_CUT] += 1
+        self.ending.sound_end = self._base
         self._buffer = b""
         self._ended = True
 
@@ -249,12 +268,14 @@ class EventStream:
             if position >= len(self._buffer):
                 break
             if self._buffer[position] == 0x5D:  # ]
+                self.ending.events_end = self._base + position
                 self._consume(position + 1)
                 self._ended = True
                 return
             high = min(len(self._buffer), position + window)
             batch, reached = self._decode_window(position, high)
             if reached > position:
+                self._span = position, reached
                 position = reached
                 if batch:
                     yield batch
@@ -263,6 +284,7 @@ class EventStream:
             row, reached = self._one_event(position)
             if reached < 0:
                 break  # the event is not all here yet
+            self._span = position, reached
             position = reached
             if row is not None:
                 yield [row]
@@ -272,8 +294,12 @@ class EventStream:
     def _skip_separators(self, position: int) -> int:
         match = _SEPARATORS.match(self._buffer, position)
         assert match is not None
-        if match[0].count(b",") > 1 or (b"," in match[0] and self._buffer[match.end() : match.end() + 1] == b"]"):
-            self.salvage.repaired["stray comma between events"] += 1
+        commas = match[0].count(b",")
+        last = commas > 0 and self._buffer[match.end() : match.end() + 1] == b"]"
+        if commas > 1 or last:
+            # with two of them the one that counts still stands between two events when one is added behind
+            self.ending.stray_comma = last and commas == 1
+            self.salvage.repaired[STRAY_COMMA] += 1
             self.salvage.at(self._base + match.start())
         return match.end()
 
@@ -416,22 +442,18 @@ class EventStream:
             return
         if not rest:
             self.salvage.incomplete = True
+            self.ending.footer = "open"
             self.salvage.at(self._base + len(self._buffer))
             return
-        end = self._object_end(rest)
+        end = boundaries.end_of_open_object(rest)
         if end < 0:
             self.salvage.incomplete = True
             self.salvage.at(self._base + len(self._buffer))
-            self.salvage.note("the file ends inside the fields behind the events")
+            self.salvage.note(FOOTER_CUT)
+            self.ending.footer = "open"
             end = len(rest)
         elif rest[end + 1 :].strip(b" \t\r\n\0}"):
             self.salvage.note(f"{len(rest) - end - 1} bytes behind the end of the trace were not read")
         fields = rest[:end].strip().strip(b",")
-        if fields:
-            self._keep_fields(b"{" + fields + b"}", self._base)
-
-    @staticmethod
-    def _object_end(rest: bytes) -> int:
-        """Return the position in ``rest`` of the brace that closes the outer object; -1 if none does."""
-        close, _ = boundaries.close_of(b"{" + rest, 0, 1 << 20)
-        return close - 2 if close > 0 else -1
+        if fields and not self._keep_fields(b"{" + fields + b"}", self._base) and self.ending.footer == "open":
+            self.ending.footer = "damaged"

@@ -187,7 +187,7 @@ class TraceMeta:
     ``unknown_categories`` complete events of a category nobody told us about. ``step_ns`` is the finest
     step in which times of device rows are written (1000: whole microseconds). ``sidecar`` is what a capture knew
     beside the trace; ``sidecar_fault`` says what is wrong with one that could not be used. ``origin_ns`` is the earliest
-    time kept; viewers count from there. ``base_ns`` is baseTimeNanoseconds, 0 where the file has none.
+    time drawn; viewers count from there. ``annotations`` counts events of an earlier annotate of ours, no part of it. ``base_ns`` is baseTimeNanoseconds, 0 where the file has none.
     """
 
     name: str
@@ -204,6 +204,7 @@ class TraceMeta:
     python_rows: int = 0
     flavour: str = "kineto"
     simulated: bool = False
+    annotations: int = 0
     sidecar: Sidecar | None = None
     sidecar_fault: str = ""
 

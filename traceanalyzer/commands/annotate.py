@@ -1,0 +1,130 @@
+"""``traceanalyze annotate TRACE -o OUT``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from traceanalyzer.commands.limits import limit_options
+from traceanalyzer.commands.progress import reading_progress
+from traceanalyzer.commands.streamed_output import refuse_input_as_output, write_stream
+from traceanalyzer.errors import OptionError, TraceFormatError
+from traceanalyzer.options import AnalysisOptions, ReadLimits
+
+if TYPE_CHECKING:
+    from traceanalyzer.report.annotations import Annotations
+    from traceanalyzer.trace.splice import Splice
+    from traceanalyzer.trace.tables import Trace
+
+
+@click.command(name="annotate", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("trace")
+@click.option("-o", "--output", metavar="OUT", required=True, help="The copy: .json, or .json.gz to compress it.")
+@click.option(
+    "--max-steps",
+    type=click.IntRange(0),
+    default=400_000,
+    show_default=True,
+    help="Most counter steps added; more are thinned out, keeping peaks, and the copy says so.",
+)
+@limit_options
+@click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
+def command(
+    trace: str, output: str, max_steps: int, max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool
+) -> None:  # fmt: skip
+    """Write TRACE again with the report's evidence in it, to be seen in Perfetto or chrome://tracing.
+
+    Added behind the last event, in a process called traceanalyzer: the verdict, a mark and an arrow for each row a
+    finding points at, and counters of queue depth and idle time per stream. The original events stay as they are,
+    byte for byte; reading the copy gives the same report.
+    """
+    from traceanalyzer.api import examine, read
+    from traceanalyzer.report.annotations import annotations_of
+    from traceanalyzer.trace.splice import Sought, Splice
+
+    if trace == "-":
+        raise OptionError("needs_a_file", "annotate reads its input twice", hint="save standard input to a file first")
+    refuse_input_as_output(trace, output)
+    limits = ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes)
+    before = _state(trace)
+    with reading_progress(progress) as callback:
+        tables = read(trace, limits, callback)
+    analysis, findings, report = examine(tables, AnalysisOptions(limits=limits))
+    found = annotations_of(analysis, findings, report.data, max_steps)
+    del analysis, findings
+    with reading_progress(progress) as callback:
+        splice = Splice(trace, limits, [Sought(m.start_ns, m.dur_ns, m.name) for m in found.marks], callback)
+        size = write_stream(_copy(splice, found, tables, before, trace), output)
+    for line in _said(splice, found, tables, output, size):
+        click.echo(line, err=True)
+
+
+def _state(trace: str) -> tuple[int, int] | None:
+    try:
+        found = Path(trace).stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _copy(
+    splice: Splice, found: Annotations, tables: Trace, before: tuple[int, int] | None, trace: str
+) -> Iterator[bytes]:
+    import msgspec
+
+    from traceanalyzer.render.annotated_trace import render_events
+
+    yield from splice.original()
+    seen = splice.seen
+    if _state(trace) != before:
+        raise TraceFormatError(
+            "changed", f"'{tables.meta.name}' was changed while it was read", hint="run annotate again"
+        )
+    if seen.replaced != tables.meta.annotations:
+        raise OptionError(
+            "annotated_elsewhere",
+            f"'{tables.meta.name}' holds annotations of ours where no annotate puts them",
+            hint="annotate the original trace",
+        )
+    yield splice.separator
+    yield from render_events(found, seen.places, msgspec.json.encode(seen.record))
+    yield b"\n"
+    yield from splice.rest()
+
+
+def _said(splice: Splice, found: Annotations, tables: Trace, output: str, size: int) -> Iterator[str]:
+    """Yield what was done, one line a fact."""
+    from traceanalyzer.render.escape import terminal
+    from traceanalyzer.render.format import plural
+
+    seen, meta = splice.seen, tables.meta
+    rows = (
+        f"{plural(len(found.marks), 'evidence row')} of {plural(len({id(m.finding) for m in found.marks}), 'finding')}"
+    )
+    steps = sum(len(t.at_ns) for t in found.counters)
+    yield f"{terminal(Path(output).name)}: {size:,} bytes; {rows}, {plural(steps, 'counter step')} on {plural(len(found.counters), 'track')}"
+    if found.no_counters:
+        yield f"no counters: {found.no_counters}"
+    if found.thinned:
+        yield f"counters thinned to --max-steps: {'; '.join(map(terminal, found.thinned))}"
+    missing = len(found.marks) - len(seen.places)
+    if missing:
+        yield f"no arrow to {plural(missing, 'evidence row')}: made of a begin and an end event, or drawn by no event of the trace"
+    if seen.replaced:
+        yield f"replaced {plural(seen.replaced, 'event')} of an earlier annotate"
+    if seen.record.incomplete:
+        cut = f", {seen.dropped_bytes:,} bytes of a cut event or field left out" if seen.dropped_bytes > 0 else ""
+        yield f"the trace breaks off; the copy is closed where it does{cut}"
+    repaired = sum(meta.salvage.repaired.values()) + sum(
+        n for reason, n in meta.salvage.excluded.items() if "malformed" in reason or "not an event" in reason
+    )
+    if repaired:
+        yield f"{plural(repaired, 'damaged event')} of the original stand in the copy as they are; a strict viewer may refuse it"
+    if found.marks and seen.earliest_ns is not None and seen.earliest_ns < meta.origin_ns:
+        early = meta.origin_ns - seen.earliest_ns
+        yield (
+            f"a viewer counts from an event {early / 1000:,.3f} us before the report's zero: its times are the report's at_us plus that"
+        )

@@ -1,0 +1,23 @@
+"""How a trace file ends: what somebody who adds events behind the last one has to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass
+class Ending:
+    """Where the events end, and in what state the file is left behind them.
+
+    ``events_end`` is where the ``]`` behind the events stands (expanded bytes), None where the file breaks off before
+    it; then ``sound_end`` is where the part that can be read ends. ``stray_comma``: one comma too many stands
+    before the ``]``. ``closers`` would close a file that breaks off among its events. ``footer`` says how the fields behind
+    the events stand: ``whole``, ``open`` (all that is missing are ``closers`` without the lists) or ``damaged``.
+    """
+
+    events_end: int | None = None
+    sound_end: int = 0
+    stray_comma: bool = False
+    closers: bytes = b""
+    footer: Literal["whole", "open", "damaged"] = "whole"

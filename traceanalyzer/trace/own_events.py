@@ -1,0 +1,72 @@
+"""Our own events in a trace: how an annotated copy tells what stood in the original and had to be mended.
+
+``traceanalyze annotate`` closes a trace that breaks off, so that a viewer opens the copy. What was wrong with the
+original is then no longer in the bytes; it stands in a record among our events instead, and reading the copy gives the
+report of the original.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import DecodeError, Struct
+
+from traceanalyzer.trace.salvage import Salvage
+
+RECORD_NAME = "traceanalyzer_annotations"
+"""Name of the first of our events in an annotated trace: its arguments are a :class:`Record`."""
+
+RECORD_VERSION = 1
+
+STRAY_COMMA = "stray comma between events"
+EVENT_CUT = "event cut off at the end of the file"
+FOOTER_CUT = "the file ends inside the fields behind the events"
+FIELDS_DAMAGED = "the fields beside the events are damaged and were not read"
+
+
+def gzip_note(compressed_byte: int) -> str:
+    """Return the sentence for a gzip stream that breaks off."""
+    return f"the gzip data is damaged or cut off at compressed byte {compressed_byte}"
+
+
+class Record(Struct, omit_defaults=True):
+    """What annotate mended in the copy; the defaults stand for a sound file.
+
+    ``incomplete``: the trace broke off. ``event_cut``: within an event, which is left out of the copy. ``footer_cut``,
+    ``fields_damaged``: within the fields behind the events, which are left out where they cannot be read.
+    ``stray_comma``: one stood behind the last event. ``gzip_byte``: where the compression broke. ``damaged_byte``: first
+    damage of the original, expanded.
+    """
+
+    version: int = RECORD_VERSION
+    incomplete: bool = False
+    event_cut: bool = False
+    footer_cut: bool = False
+    fields_damaged: bool = False
+    stray_comma: bool = False
+    gzip_byte: int | None = None
+    damaged_byte: int | None = None
+
+
+def restore(text: bytes, salvage: Salvage) -> None:
+    """Add what a record says to the salvage; a record that cannot be read says nothing.
+
+    A record can only add damage of these few kinds, never take any away or bring words of its own.
+    """
+    try:
+        record = msgspec.json.decode(text, type=Record) if text else None
+    except (DecodeError, RecursionError):
+        return
+    if record is None or record.version != RECORD_VERSION:
+        return
+    salvage.incomplete |= record.incomplete
+    if record.event_cut:
+        salvage.excluded[EVENT_CUT] += 1
+    if record.stray_comma:
+        salvage.repaired[STRAY_COMMA] += 1
+    for said, sentence in ((record.footer_cut, FOOTER_CUT), (record.fields_damaged, FIELDS_DAMAGED)):
+        if said:
+            salvage.note(sentence)
+    if record.gzip_byte is not None and 0 <= record.gzip_byte < 1 << 62:
+        salvage.note(gzip_note(record.gzip_byte))
+    if record.damaged_byte is not None and 0 <= record.damaged_byte < 1 << 62:
+        salvage.at(record.damaged_byte)
