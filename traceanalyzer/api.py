@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from traceanalyzer.analysis.pipeline import Analysis, analyse
 from traceanalyzer.doctor.engine import diagnose
@@ -14,6 +15,9 @@ from traceanalyzer.report.public import Report
 from traceanalyzer.trace.reader import read
 from traceanalyzer.trace.source import Progress
 from traceanalyzer.trace.tables import Trace
+
+if TYPE_CHECKING:
+    from traceanalyzer.report.annotations import Annotations as Annotations
 
 __all__ = ["analyze", "read", "report_of"]
 
@@ -44,6 +48,14 @@ def analyze(
 def report_of(trace: Trace, options: AnalysisOptions | None = None) -> Report:
     """Return the report of a trace that has been read."""
     return examine(trace, options)[2]
+
+
+def annotations_of(trace: Trace, options: AnalysisOptions | None = None, most_steps: int = 400_000) -> Annotations:
+    """Return what an annotated copy of a trace shows beside it: verdict, evidence, counters of ``most_steps`` steps in all."""
+    from traceanalyzer.report.annotations import annotate_report
+
+    analysis, findings, report = examine(trace, options)
+    return annotate_report(analysis, findings, report.data, most_steps)
 
 
 def examine(trace: Trace, options: AnalysisOptions | None = None) -> tuple[Analysis, list[Finding], Report]:

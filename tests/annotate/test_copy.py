@@ -255,3 +255,16 @@ def test_public_cases_annotate_and_read_the_same(path, tmp_path):
         assert refused.exit_code == 2 and error.kind in refused.output
         return
     same_report(path, tmp_path, "out.json.gz")
+
+
+def test_the_sidecar_goes_with_the_copy_and_over_no_other_file(tmp_path):
+    from traceanalyzer.trace.sidecar import SCHEMA, DeviceFacts, Sidecar, encode_sidecar
+
+    sidecar = Sidecar(SCHEMA, "t", None, "torch", DeviceFacts("cuda"), {}, {}, [], "none", [])
+    source = loop().write(tmp_path / "in.json")
+    (tmp_path / "in.sidecar.json").write_bytes(encode_sidecar(sidecar))
+    out, result = same_report(source, tmp_path)
+    assert "out.sidecar.json" in result.output and ta.analyze(out).data.capture is not None
+    (tmp_path / "out.sidecar.json").write_text("{}")
+    assert "is another sidecar" in annotate(source, out).output
+    assert (tmp_path / "out.sidecar.json").read_text() == "{}"

@@ -15,7 +15,7 @@ from traceanalyzer.errors import OptionError, TraceFormatError
 from traceanalyzer.options import AnalysisOptions, ReadLimits
 
 if TYPE_CHECKING:
-    from traceanalyzer.report.annotations import Annotations
+    from traceanalyzer.api import Annotations
     from traceanalyzer.trace.splice import Splice
     from traceanalyzer.trace.tables import Trace
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--max-steps",
     type=click.IntRange(0),
-    default=400_000,
+    default=400_000,  # about 50 MB of text, which viewers still open
     show_default=True,
     help="Most counter steps added; more are thinned out, keeping peaks, and the copy says so.",
 )
@@ -41,8 +41,7 @@ def command(
     finding points at, and counters of queue depth and idle time per stream. The original events stay as they are,
     byte for byte; reading the copy gives the same report.
     """
-    from traceanalyzer.api import examine, read
-    from traceanalyzer.report.annotations import annotations_of
+    from traceanalyzer.api import annotations_of, read
     from traceanalyzer.trace.splice import Sought, Splice
 
     if trace == "-":
@@ -52,13 +51,11 @@ def command(
     before = _state(trace)
     with reading_progress(progress) as callback:
         tables = read(trace, limits, callback)
-    analysis, findings, report = examine(tables, AnalysisOptions(limits=limits))
-    found = annotations_of(analysis, findings, report.data, max_steps)
-    del analysis, findings
+    found = annotations_of(tables, AnalysisOptions(limits=limits), max_steps)
     with reading_progress(progress) as callback:
         splice = Splice(trace, limits, [Sought(m.start_ns, m.dur_ns, m.name) for m in found.marks], callback)
         size = write_stream(_copy(splice, found, tables, before, trace), output)
-    for line in _said(splice, found, tables, output, size):
+    for line in (*_said(splice, found, tables, output, size), *_with_sidecar(trace, tables, output)):
         click.echo(line, err=True)
 
 
@@ -93,6 +90,26 @@ def _copy(
     yield from render_events(found, seen.places, msgspec.json.encode(seen.record))
     yield b"\n"
     yield from splice.rest()
+
+
+def _with_sidecar(trace: str, tables: Trace, output: str) -> Iterator[str]:
+    """Put the sidecar beside the copy, so that its report holds what the capture knew; never over another file."""
+    from traceanalyzer.render.escape import terminal
+    from traceanalyzer.trace.sidecar import sidecar_path
+
+    source, target = sidecar_path(Path(trace)), sidecar_path(Path(output))
+    if tables.meta.sidecar is None or not Path(output).is_file():
+        return
+    name = terminal(target.name)
+    try:
+        with target.open("xb") as file:
+            file.write(source.read_bytes())
+        yield f"{name}: the sidecar of the original, beside the copy"
+    except FileExistsError:
+        if target.read_bytes() != source.read_bytes():
+            yield f"{name} was there already and is another sidecar: the copy's report will show that one"
+    except OSError as error:
+        yield f"{name}: {error.strerror}; put the original's sidecar there for the same report"
 
 
 def _said(splice: Splice, found: Annotations, tables: Trace, output: str, size: int) -> Iterator[str]:

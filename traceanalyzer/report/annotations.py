@@ -10,9 +10,6 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.report.model import FindingRow, ReportData
 
-MOST_STEPS = 400_000
-"""Counter steps in one file: about 50 MB of text, which viewers still open."""
-
 
 @dataclass(frozen=True)
 class Mark:
@@ -48,8 +45,8 @@ class Annotations:
     thinned: list[str] = field(default_factory=list)
 
 
-def annotations_of(
-    analysis: Analysis, findings: Sequence[Finding], report: ReportData, most_steps: int = MOST_STEPS
+def annotate_report(
+    analysis: Analysis, findings: Sequence[Finding], report: ReportData, most_steps: int
 ) -> Annotations:
     """Return what to add for a report: each row that stands as evidence in it, and at most ``most_steps`` counter steps."""
     rows, origin = analysis.trace.activities, analysis.trace.meta.origin_ns
