@@ -22,6 +22,7 @@ import traceanalyzer as ta  # noqa: E402
 from tests.cases.test_public_cases import FAMILY_2  # noqa: E402
 from tests.kineto_writer import document, to_json  # noqa: E402
 from tests.queue_sim import Machine  # noqa: E402
+from traceanalyzer.doctor.example import write_example  # noqa: E402
 from traceanalyzer.doctor.registry import RULES  # noqa: E402
 from traceanalyzer.options import parse_claim  # noqa: E402
 
@@ -121,7 +122,7 @@ def count_examples(counts: Counts, folder: Path) -> int:
         for wanted, examples in ((True, rule.positive), (False, rule.negative)):
             for example in examples:
                 path = folder / f"{rule.code}-{n}.json"
-                path.write_text(json.dumps({"traceEvents": list(example.events)}), encoding="utf-8")
+                write_example(example, path)
                 counts.add(rule.code, wanted, rule.code in codes(path, example.claims), f"{rule.code}: {example.title}")
                 n += 1
     return n

@@ -106,7 +106,7 @@ def _kernel(asked: Asked, device: str) -> Target:
 
     kind = open_device("pytorch", device).facts().kind
     place = "cuda" if kind in ("cuda", "rocm") else kind
-    preset, dtype = asked.preset or next(iter(found.presets)), asked.dtype or found.dtypes[0]
+    preset, dtype = asked.preset or _realistic(list(found.presets)), asked.dtype or found.dtypes[0]
     names = list(found.implementations)
     if asked.implementation:
         check_name("implementation", asked.implementation, names, f" of {found.name}")
@@ -267,3 +267,8 @@ def _number(module: ModuleType, function: str, what: str, args: tuple[Any, ...],
         return int(value)
     except Exception:  # a side number; the capture does not hang on it
         return None
+
+
+def _realistic(presets: list[str]) -> str:
+    """Return the first preset that is no toy size."""
+    return next((p for p in presets if p != "tiny"), presets[0])

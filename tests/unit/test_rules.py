@@ -13,6 +13,7 @@ from traceanalyzer.analysis import steadiness
 from traceanalyzer.analysis.pipeline import analyse
 from traceanalyzer.doctor.docs import sections, summary
 from traceanalyzer.doctor.engine import diagnose
+from traceanalyzer.doctor.example import write_example
 from traceanalyzer.doctor.finding import Abstained
 from traceanalyzer.doctor.registry import RULES
 from traceanalyzer.doctor.rule import SECTIONS, Example, Rule
@@ -32,9 +33,15 @@ def analysed(tmp_path, events, **options):
     return analyse(ta.read(path), AnalysisOptions(**options))
 
 
+def analysed_example(tmp_path, example):
+    path = tmp_path / "example.json"
+    write_example(example, path)
+    return analyse(ta.read(path), AnalysisOptions(claims=tuple(map(parse_claim, example.claims))))
+
+
 @pytest.mark.parametrize(("rule", "example"), POSITIVE, ids=ids(POSITIVE))
 def test_a_positive_example_fires_its_rule_and_no_undeclared_one(tmp_path, rule, example):
-    findings, _ = diagnose(analysed(tmp_path, example.events, claims=tuple(map(parse_claim, example.claims))))
+    findings, _ = diagnose(analysed_example(tmp_path, example))
     codes = {f.rule for f in findings}
     assert rule.code in codes
     # notes that small, regular examples give by nature: few calls, no cache clear, coarse times, an idle device
@@ -43,7 +50,7 @@ def test_a_positive_example_fires_its_rule_and_no_undeclared_one(tmp_path, rule,
 
 @pytest.mark.parametrize(("rule", "example"), NEGATIVE, ids=ids(NEGATIVE))
 def test_a_negative_example_stays_silent(tmp_path, rule, example):
-    findings, _ = diagnose(analysed(tmp_path, example.events, claims=tuple(map(parse_claim, example.claims))))
+    findings, _ = diagnose(analysed_example(tmp_path, example))
     assert rule.code not in {f.rule for f in findings}
 
 
@@ -69,7 +76,7 @@ def test_a_rule_without_its_inputs_abstains_or_says_what_is_missing(tmp_path, ru
 
 @pytest.mark.parametrize(("rule", "example"), POSITIVE, ids=ids(POSITIVE))
 def test_a_finding_names_its_numbers_and_a_remedy(tmp_path, rule, example):
-    findings, _ = diagnose(analysed(tmp_path, example.events, claims=tuple(map(parse_claim, example.claims))))
+    findings, _ = diagnose(analysed_example(tmp_path, example))
     for finding in findings:
         assert finding.numbers and finding.remedy and finding.message.endswith(".")
         assert finding.headline

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import subprocess
 import sys
 from functools import cache
@@ -15,6 +14,7 @@ import traceanalyzer as ta
 from tests.builders import trace
 from traceanalyzer.analysis.pipeline import analyse
 from traceanalyzer.doctor.engine import INTERNAL, diagnose
+from traceanalyzer.doctor.example import write_example
 from traceanalyzer.doctor.finding import Abstained
 from traceanalyzer.doctor.registry import RULES
 from traceanalyzer.doctor.thresholds import all_thresholds
@@ -73,7 +73,7 @@ def _read(folder: Path, code: str, number: int):
     rule = next(r for r in RULES if r.code == code)
     example = (*rule.positive, *rule.negative)[number]
     path = folder / f"{code}-{number}.json"
-    path.write_text(json.dumps({"traceEvents": list(example.events)}), encoding="utf-8")
+    write_example(example, path)
     return ta.read(path), tuple(map(parse_claim, example.claims))
 
 

@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from traceanalyzer.trace.sidecar import (
+    SCHEMA,
+    Agreement,
+    ClockSample,
+    Correctness,
+    DeviceFacts,
+    Flush,
+    Inflation,
+    OperationRecord,
+    Sidecar,
+    WarmUp,
+    encode_sidecar,
+    sidecar_path,
+)
+
+if TYPE_CHECKING:
+    from traceanalyzer.doctor.rule import Example
 
 Event = dict[str, Any]
 
@@ -83,3 +103,27 @@ def memcpy(
     """A copy with its call."""
     row = kernel(device_at, dur, corr, f"Memcpy {kind}")
     return call(at, call_dur, "cudaMemcpyAsync", corr), row | {"cat": "gpu_memcpy"}
+
+
+def captured(
+    *, clocks: list[ClockSample] | None = None, correctness: Correctness | None = None, environment: dict[str, str] | None = None,
+    inflation: Inflation | None = None,
+) -> Sidecar:  # fmt: skip
+    """A sidecar of one operation whose result was not compared, unless said otherwise."""
+    record = OperationRecord(
+        "example", {}, WarmUp(10, 0, 0.0, True), Flush(), correctness or Correctness(None, "no reference was given"), [],
+        Agreement(None, None, "the unrolled graph was not asked for"), inflation, "" if inflation else "not measured",
+    )  # fmt: skip
+    return Sidecar(
+        SCHEMA, "traceanalyzer", None, "pytorch", DeviceFacts("cuda", "Example GPU"), {}, environment or {}, clocks or [],
+        "" if clocks else "nobody asked", [record],
+    )  # fmt: skip
+
+
+def write_example(example: Example, trace: Path) -> None:
+    """Write an example's trace, and its sidecar beside it."""
+    trace.write_text(json.dumps({"traceEvents": list(example.events)}), encoding="utf-8")
+    if example.sidecar is not None:
+        sidecar_path(trace).write_bytes(encode_sidecar(example.sidecar))
+    else:
+        sidecar_path(trace).unlink(missing_ok=True)

@@ -34,6 +34,7 @@ from traceanalyzer.doctor.rules.ta405_drift import Drifting
 from traceanalyzer.doctor.rules.ta406_too_few import TooFew
 from traceanalyzer.doctor.rules.ta501_low_duty import LowDuty
 from traceanalyzer.doctor.rules.ta502_gap_dependent_duration import GapDependentDuration
+from traceanalyzer.doctor.rules.ta503_throttle import Throttle
 from traceanalyzer.doctor.rules.ta504_warm_l2 import WarmCache
 from traceanalyzer.doctor.rules.ta505_flush_counted import FlushCounted
 from traceanalyzer.doctor.rules.ta506_harness_kernels import HarnessKernels
@@ -47,7 +48,9 @@ from traceanalyzer.doctor.rules.ta701_other_stream import OtherStream
 from traceanalyzer.doctor.rules.ta702_kernel_set_changes import KernelSetChanges
 from traceanalyzer.doctor.rules.ta703_empty_iteration import EmptyIteration
 from traceanalyzer.doctor.rules.ta706_implausible_claim import ImplausibleClaim
+from traceanalyzer.doctor.rules.ta707_shared_device import SharedDevice
 from traceanalyzer.doctor.rules.ta709_claim_is_another_number import ClaimIsAnotherNumber
+from traceanalyzer.doctor.rules.ta710_wrong_result import WrongResult
 from traceanalyzer.errors import OptionError
 
 RULES: tuple[type[Rule], ...] = (
@@ -79,6 +82,7 @@ RULES: tuple[type[Rule], ...] = (
     TooFew,
     LowDuty,
     GapDependentDuration,
+    Throttle,
     WarmCache,
     FlushCounted,
     HarnessKernels,
@@ -92,7 +96,9 @@ RULES: tuple[type[Rule], ...] = (
     KernelSetChanges,
     EmptyIteration,
     ImplausibleClaim,
+    SharedDevice,
     ClaimIsAnotherNumber,
+    WrongResult,
 )
 """Every rule, integrity first. Codes are never used again for something else."""
 
@@ -104,8 +110,8 @@ SUPPRESSES: dict[str, frozenset[str]] = {
 """One finding per cause: a rule that fired on a subject silences these on the same subject."""
 
 LEADS = (
-    "TA703", "TA701", "TA706", "TA709", "TA304", "TA302", "TA305", "TA505", "TA301", "TA402", "TA401", "TA403", "TA404", "TA405", "TA507",
-    "TA201", "TA206", "TA207", "TA205", "TA202",
+    "TA710", "TA703", "TA701", "TA706", "TA709", "TA304", "TA302", "TA305", "TA505", "TA301", "TA402", "TA401", "TA403", "TA404", "TA405", "TA507",
+    "TA503", "TA707", "TA201", "TA206", "TA207", "TA205", "TA202",
 )  # fmt: skip
 """Which warning the verdict names first: the nearest to the cause."""
 

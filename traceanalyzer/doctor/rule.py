@@ -11,19 +11,22 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Severity
 from traceanalyzer.options import Threshold
 from traceanalyzer.trace.names import scrub_paths, short_names
+from traceanalyzer.trace.sidecar import Sidecar
 
 
 @dataclass(frozen=True)
 class Example:
     """A small trace (its events) and what it shows; positive examples fire the rule, negative ones do not.
 
-    ``allows`` names other rules that may fire on it as well; ``claims`` are given with ``--claim``.
+    ``allows`` names other rules that may fire on it as well; ``claims`` are given with ``--claim``; ``sidecar``
+    lies beside the trace.
     """
 
     title: str
     events: tuple[dict[str, Any], ...]
     allows: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    sidecar: Sidecar | None = None
 
 
 class Rule(ABC):

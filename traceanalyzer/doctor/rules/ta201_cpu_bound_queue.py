@@ -36,8 +36,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.pipeline import Analysis, DeviceFacts
 from traceanalyzer.analysis.queue import Grade, QueueState
+from traceanalyzer.doctor.captured import unprofiled_dispatch_ns
 from traceanalyzer.doctor.example import kernel, launch, loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.pace import Pace, pace_of
@@ -106,7 +108,9 @@ class CpuBoundQueue(Rule):
             f"idle {idle_share:.0%} of its time: it waits for the host. {self._sentence(pace)}"
         )
         unprofiled = pace.kernel_ns is not None and pace.dispatch_ns and pace.kernel_ns / pace.dispatch_ns
-        if unprofiled and unprofiled < ratio_limit:
+        if measured := self._unprofiled(analysis):
+            message += f" {measured}"
+        elif unprofiled and unprofiled < ratio_limit:
             message += f" Without the profiler it very likely is CPU-bound too: kernel / dispatch is {unprofiled:.2f}, under {ratio_limit}."
         elif unprofiled:
             message += (
@@ -140,6 +144,20 @@ class CpuBoundQueue(Rule):
             ],
             self._remedy(analysis, pace),
         )  # fmt: skip
+
+    @staticmethod
+    def _unprofiled(analysis: Analysis) -> str:
+        """Return what a capture measured of the host without the profiler; empty where none did, or for several operations."""
+        if len(analysis.operations) != 1:
+            return ""
+        op = analysis.operations[0]
+        host, own = unprofiled_dispatch_ns(analysis, op.iterations.name), stats.median(op.busy_ns)
+        if not host or not own:
+            return ""
+        says = (
+            "so the queue is CPU-bound without it too" if own < host else "so without it the device has the longer part"
+        )
+        return f"Without the profiler the capture measured {show_us(host)} of host time per call for {show_us(own)} of device time, {says}."
 
     @staticmethod
     def _sentence(pace: Pace) -> str:

@@ -29,6 +29,7 @@ from typing import ClassVar
 
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade, QueueState
+from traceanalyzer.doctor.captured import unprofiled_dispatch_ns
 from traceanalyzer.doctor.example import (
     kernel,
     launch,
@@ -86,6 +87,9 @@ class Borderline(Rule):
             ratio = op.symbols.total_kernel / op.symbols.total_dispatch
             if not low <= ratio <= high:
                 continue
+            unprofiled = unprofiled_dispatch_ns(analysis, op.iterations.name)
+            if unprofiled and not low <= op.symbols.total_kernel / unprofiled <= high:
+                continue  # the capture measured the host without the profiler: nothing is left to doubt
             name = short(op.iterations.name)
             found.append(
                 self.finding(

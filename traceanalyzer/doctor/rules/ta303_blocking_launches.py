@@ -34,6 +34,7 @@ from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
+    captured,
     kernel,
     launch,
     loop,
@@ -57,6 +58,16 @@ BLOCKING_KERNEL_US = Threshold("blocking_kernel_us", 10.0, "us", "shorter kernel
 BLOCKING_LAUNCHES = Threshold("blocking_launches", 10, "launches", "fewer show no habit")
 
 
+SWITCHES = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL")
+
+
+def _blocking_switch(analysis: Analysis) -> str:
+    """Return the environment switch that makes launches wait, as a capture saw it set; empty without one."""
+    sidecar = analysis.trace.meta.sidecar
+    found = sidecar.environment if sidecar else {}
+    return next((f"{name}={found[name]}" for name in SWITCHES if found.get(name, "0").strip() not in ("", "0")), "")
+
+
 class BlockingLaunches(Rule):
     """Launch calls last until their kernels end."""
 
@@ -70,11 +81,33 @@ class BlockingLaunches(Rule):
             tuple(e for i in range(12) for e in (launch(100 * i, i + 1, 60), kernel(100 * i + 5, 52, i + 1))),
             allows=("TA201", "TA202"),
         ),
+        Example(
+            "the capture saw the switch set",
+            loop(40, 10, 30),
+            sidecar=captured(environment={"CUDA_LAUNCH_BLOCKING": "1"}),
+        ),
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("launch calls that return at once", loop(40, 10, 30)),)
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example("launch calls that return at once", loop(40, 10, 30)),
+        Example("the switch set to 0", loop(40, 10, 30), sidecar=captured(environment={"CUDA_LAUNCH_BLOCKING": "0"})),
+    )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""
+        if (switch := _blocking_switch(analysis)) and analysis.chosen.rows.any():
+            return [
+                self.finding(
+                    Severity.WARNING,
+                    Grade.PROVEN,
+                    "trace",
+                    f"launches block: {switch} was set",
+                    f"The capture ran with {switch}: every launch call waits until its kernel ends, so that host and device take turns and every "
+                    "interval is their sum.",
+                    {"switch": switch},
+                    [],
+                    [f"unset {switch.partition('=')[0]} and record again"],
+                )
+            ]
         rows, calls = analysis.trace.activities, analysis.trace.calls
         at = np.flatnonzero(analysis.waits.opens_call & analysis.chosen.rows & (rows.kind == RowKind.KERNEL))
         if len(at) < analysis.options.threshold(BLOCKING_LAUNCHES):

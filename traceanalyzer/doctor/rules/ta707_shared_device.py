@@ -1,0 +1,127 @@
+"""TA707 shared-device: something else computed on the device while it was measured.
+
+What it checks
+    Whether other processes held the device during the capture, and whether calls of one kernel and configuration were
+    stretched far beyond their median.
+
+Why it matters
+    Two programs on one device take turns or share it; each sees kernels that sometimes take twice as long.
+
+How it is decided
+    Other compute processes on the device are a fact of the sidecar (NVML). With over 5 % of a kernel's calls above
+    twice its median it is a warning, as a HINT: the stretch may have another cause. Other processes without a stretch
+    are a note.
+
+Example
+    A display server and a second training job on the device, and one call in ten twice as long.
+
+What to do
+    Measure on a device of its own (exclusive compute mode).
+
+When it is wrong
+    Processes that hold memory and compute nothing.
+
+References
+    timing-model.md; NVML's list of compute processes.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.captured import NO_SIDECAR
+from traceanalyzer.doctor.example import captured, kernel, launch, loop
+from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Severity
+from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, short
+from traceanalyzer.options import Threshold
+from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.sidecar import ClockSample
+
+STRETCHED_SHARE = Threshold("stretched_share", 0.05, "share of calls", "one call in twenty is more than chance")
+STRETCH = Threshold("stretch", 2.0, "duration / median", "two programs that take turns double a kernel's time")
+STRETCHED_CALLS = Threshold("stretched_calls", 20, "calls", "fewer calls show no share of one in twenty")
+
+_SHARED = captured(clocks=[ClockSample("during", 1900, 1980, other_processes=1)])
+
+
+class SharedDevice(Rule):
+    """Something else computed on the device while it was measured."""
+
+    code = "TA707"
+    name = "shared-device"
+    family = "comparison"
+    thresholds = (STRETCHED_SHARE, STRETCH, STRETCHED_CALLS)
+    positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "a second process, and every tenth call three times as long",
+            tuple(
+                e
+                for i in range(40)
+                for e in (launch(100 * i, i + 1), kernel(100 * i + 5, 60 if i % 10 == 5 else 20, i + 1))
+            ),
+            allows=("TA201", "TA202", "TA507", "TA602", "TA403"),
+            sidecar=_SHARED,
+        ),
+    )
+    negative: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "the device to itself",
+            loop(40, 10, 30),
+            sidecar=captured(clocks=[ClockSample("during", 1900, 1980, other_processes=0)]),
+        ),
+    )
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        sidecar = analysis.trace.meta.sidecar
+        if sidecar is None:
+            return self.abstain(NO_SIDECAR)
+        counts = [c.other_processes for c in sidecar.clocks if c.other_processes is not None]
+        if not counts:
+            return self.abstain(
+                f"other processes were not counted: {sidecar.clocks_missing or 'the device does not tell'}"
+            )
+        others = max(counts)
+        if not others:
+            return []
+        limit, factor = analysis.options.threshold(STRETCHED_SHARE), analysis.options.threshold(STRETCH)
+        name, share, rows = self._most_stretched(analysis, factor)
+        stretched = share > limit
+        message = f"{others} other compute process{'es' if others > 1 else ''} held the device during the capture"
+        evidence: list[Evidence] = []
+        if stretched:
+            message += f", and {share:.0%} of the calls of `{short(name)}` took over {factor:g} times its median"
+            evidence = [activity_evidence(analysis, row, "stretched") for row in rows[:3]]
+        return [
+            self.finding(
+                Severity.WARNING if stretched else Severity.NOTE,
+                Grade.HINT if stretched else Grade.PROVEN,
+                "trace",
+                "the device was shared with another process",
+                f"{message}. Their work can take turns with the kernels measured here.",
+                {"other_processes": others, "stretched_share": round(share, 6), "threshold_share": limit, "threshold_stretch": factor},
+                evidence,
+                ["measure on a device of its own (exclusive compute mode)"],
+            )
+        ]  # fmt: skip
+
+    @staticmethod
+    def _most_stretched(analysis: Analysis, factor: float) -> tuple[str, float, list[int]]:
+        """Return the kernel with the largest share of stretched calls within one configuration, that share and the rows."""
+        rows = analysis.trace.activities
+        at = np.flatnonzero(analysis.chosen.rows & (rows.kind == RowKind.KERNEL))
+        best: tuple[str, float, list[int]] = ("", 0.0, [])
+        least = analysis.options.threshold(STRETCHED_CALLS)
+        keys = rows.name[at].astype(np.int64) * (int(rows.config.max(initial=0)) + 1) + rows.config[at]
+        for key in np.unique(keys).tolist():
+            part = at[keys == key]
+            if len(part) < least:
+                continue
+            long = part[rows.dur_ns[part] > factor * np.median(rows.dur_ns[part])]
+            if len(long) / len(part) > best[1]:
+                best = analysis.trace.names[rows.name[part[0]]], len(long) / len(part), long.tolist()
+        return best
