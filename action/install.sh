@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Installs the analyser of this very checkout into an environment of its own: the workflow's Python is not changed.
+#
+# Reads GITHUB_ACTION_PATH, RUNNER_TEMP, GITHUB_OUTPUT and TRACEANALYZER_BASE_PYTHON (empty: python3 of the PATH).
+# Output: python, the interpreter that has the analyser.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=action/workflow.sh
+source "$here/workflow.sh"
+
+refuse() {
+  annotate error "traceanalyzer: not installed" "$1"
+  exit 2
+}
+
+python=${TRACEANALYZER_BASE_PYTHON:-}
+[[ -n $python ]] || python=$(command -v python3 || command -v python) ||
+  refuse "no python3 on the PATH; set the input python-version, e.g. '3.12'"
+# -I: neither PYTHONPATH nor a file of the workspace gets to run in place of ours
+version=$("$python" -I -c 'import sys; print("%d.%d" % sys.version_info[:2]); sys.exit(sys.version_info < (3, 11))') ||
+  refuse "Python 3.11 or newer is needed, found ${version:-none}; set the input python-version, e.g. '3.12'"
+
+place=$RUNNER_TEMP/traceanalyzer-venv
+"$python" -I -m venv "$place" >"$RUNNER_TEMP/traceanalyzer-install.log" 2>&1 ||
+  refuse "Python $version cannot make a virtual environment (on Debian: apt-get install python3-venv)"
+own=$place/bin/python
+[[ -x $own ]] || own=$place/Scripts/python.exe
+"$own" -I -m pip install --quiet --disable-pip-version-check \
+  -c "$GITHUB_ACTION_PATH/constraints.txt" "$GITHUB_ACTION_PATH" >>"$RUNNER_TEMP/traceanalyzer-install.log" 2>&1 ||
+  refuse "pip failed: $(tail -n 3 "$RUNNER_TEMP/traceanalyzer-install.log")"
+set_output python "$own"
