@@ -163,6 +163,8 @@ class AnalysisOptions:
     """Rules to run, by code, code prefix or name; empty means all."""
     ignore: tuple[str, ...] = ()
     """Rules not to run."""
+    figures: bool = False
+    """Make the data of the charts too (``--format html``)."""
     clear_us: float | None = None
     """Device time of a cache clear for the do_bench reading; None takes it from the device's name."""
 

@@ -37,7 +37,7 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["text", "markdown", "json", "csv"]),
+    type=click.Choice(["text", "markdown", "json", "csv", "html"]),
     default="text",
     show_default=True,
 )
@@ -56,7 +56,7 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
     type=click.IntRange(1),
     default=None,
     metavar="N",
-    help="Rows per table (text 20, markdown 10; json and csv hold all).",
+    help="Rows per table (text 20, markdown 10, html 2000 kernels; json and csv hold all).",
 )
 @click.option("--fail-on", type=click.Choice(LEVELS), help="Exit with 1 on a finding of this level or above.")
 @click.option(
@@ -128,6 +128,7 @@ def command(
         show_paths,
         claims=tuple(map(parse_claim, claims)),
         clear_us=clear_us,
+        figures=output_format == "html",
     )
     with reading_progress(progress) as callback:
         data = analyze(trace, options=options, progress=callback).data
@@ -144,6 +145,10 @@ def command(
         from traceanalyzer.render.markdown import render_markdown
 
         text = render_markdown(data, top=top or 10)
+    elif output_format == "html":
+        from traceanalyzer.render.html_page import ROWS, render_page
+
+        text = render_page(data, top=top or ROWS)
     elif output_format == "csv":
         from traceanalyzer.render.csv import render_csv
 

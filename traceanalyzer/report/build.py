@@ -31,6 +31,12 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
     clean: Callable[[str], str] = (lambda text: text) if analysis.options.show_paths else scrub_paths
     abstained = [model.Abstention(a.rule, clean(a.reason)) for a in abstentions]
     abstained += [model.Abstention("report", reason) for reason in _other_abstentions(analysis)]
+    kernels, ops = _kernel_rows(analysis, analysis.kernels, clean), op_rows(analysis, clean)
+    figures = None
+    if analysis.options.figures:
+        from traceanalyzer.report.figures import build_figures
+
+        figures = build_figures(analysis, findings, ops, kernels, clean)
     return model.ReportData(
         schema=model.SCHEMA,
         version=__version__,
@@ -43,13 +49,14 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
         devices=_devices(analysis),
         streams=_streams(analysis),
         threads=_threads(analysis),
-        kernels=_kernel_rows(analysis, analysis.kernels, clean),
+        kernels=kernels,
         copies=_kernel_rows(analysis, analysis.copies, clean),
-        ops=op_rows(analysis, clean),
+        ops=ops,
         idle=[_idle(analysis, d.idle, clean) for d in analysis.devices],
         findings=[_finding(analysis, f, clean) for f in findings],
         abstentions=abstained,
         capture=analysis.trace.meta.sidecar,
+        figures=figures,
         thresholds={name: analysis.options.threshold(t) for name, t in all_thresholds().items()},
     )
 

@@ -70,7 +70,7 @@ def json_schema() -> dict[str, Any]:
 
 def _object(row_type: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
     hints = typing.get_type_hints(row_type)
-    names = [f.name for f in fields(row_type)]
+    names = [f.name for f in fields(row_type) if f.metadata.get("json", True)]
     return {
         "type": "object",
         "description": " ".join((row_type.__doc__ or "").split()),

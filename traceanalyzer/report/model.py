@@ -6,9 +6,10 @@ does not exist; they are never NaN. Names are the full names of the trace; ``sho
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from traceanalyzer.report.figure import Figures
 from traceanalyzer.trace.sidecar import OperationRecord as OperationRecord  # noqa: PLC0414 - renderers take it from here
 from traceanalyzer.trace.sidecar import Sidecar as Sidecar  # noqa: PLC0414
 
@@ -324,7 +325,10 @@ class Abstention:
 
 @dataclass(frozen=True)
 class ReportData:
-    """A whole report. ``capture`` is the trace's sidecar as it was read, None without one."""
+    """A whole report. ``capture`` is the trace's sidecar as it was read, None without one.
+
+    A page with charts also has ``figures``, made on demand and left out of JSON.
+    """
 
     schema: str
     version: str
@@ -343,7 +347,10 @@ class ReportData:
     abstentions: list[Abstention]
     thresholds: dict[str, float]
     capture: Sidecar | None = None
+    figures: Figures | None = field(default=None, metadata={"json": False})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, in the layout of the JSON report."""
-        return asdict(self)
+        values = asdict(replace(self, figures=None))
+        del values["figures"]
+        return values

@@ -24,9 +24,14 @@ from traceanalyzer.trace.sidecar import OperationRecord
 
 def op_rows(analysis: Analysis, clean: Callable[[str], str]) -> list[OpRow]:
     """Return operations, then graph replays; an operation that is nothing but graph launches is its replay."""
-    found = [op for op in analysis.operations if not (analysis.replays and _is_replay(analysis, op))]
+    found = shown_operations(analysis)
     replays = zip(analysis.replays, analysis.replay_queues, strict=True)
     return [_operation(analysis, op, clean) for op in found] + [_replay(analysis, r, q, clean) for r, q in replays]
+
+
+def shown_operations(analysis: Analysis) -> list[OpFacts]:
+    """Return the operations that get a row of their own: those that are not graph replays, which have one already."""
+    return [op for op in analysis.operations if not (analysis.replays and _is_replay(analysis, op))]
 
 
 def _is_replay(analysis: Analysis, op: OpFacts) -> bool:

@@ -87,6 +87,12 @@ class Report:
 
         return render_markdown(self.data)
 
+    def to_html(self) -> str:
+        """Return the page that ``--format html`` writes; it has charts if the options of the analysis asked for ``figures``."""
+        from traceanalyzer.render.html_page import render_page
+
+        return render_page(self.data)
+
     def _repr_html_(self) -> str:
         from traceanalyzer.render.html import render_html
 

@@ -61,7 +61,7 @@ def page() -> str:
             " ".join((row_type.__doc__ or "").split()),
             "",
         ]
-        lines += [f"- `{f.name}`: {f.type}" for f in fields(row_type)]
+        lines += [f"- `{f.name}`: {f.type}" for f in fields(row_type) if f.metadata.get("json", True)]
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 

@@ -1,0 +1,71 @@
+"""What every HTML page is made of: inlined scripts and styles, the policy that allows them alone, and data that cannot break out."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from traceanalyzer.render.json_v1 import dump
+
+LIBRARY = "uPlot 1.6.32"
+_SCRIPTS = (
+    "page-base.js",
+    "page-tables.js",
+    "page-timeline.js",
+    "page-depth.js",
+    "page-distribution.js",
+    "page-ladder.js",
+    "page-ratios.js",
+    "page-main.js",
+)
+_STYLES = ("uPlot.min.css", "page.css")
+
+
+@dataclass(frozen=True)
+class PageAssets:
+    """Texts to put into a page exactly as they are, and the Content-Security-Policy with their hashes."""
+
+    library: str
+    library_name: str
+    library_licence: str
+    script: str
+    style: str
+    policy: str
+
+
+@lru_cache(maxsize=1)
+def page_assets() -> PageAssets:
+    """Return the assets. Nothing but the two scripts and the style sheet may run or apply, and nothing may be fetched."""
+    library = _asset("uPlot.iife.min.js")
+    script = '"use strict";\n' + "".join(map(_asset, _SCRIPTS))
+    style = "".join(map(_asset, _STYLES))
+    for text, end in ((library, "</script"), (script, "</script"), (style, "</style")):
+        if end in text.lower() or "<!--" in text or "\r" in text:
+            raise AssertionError("an asset would end its own element")
+    policy = (
+        f"default-src 'none'; script-src {_hash(library)} {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return PageAssets(library, LIBRARY, _asset("uPlot.LICENSE").strip(), script, style, policy)
+
+
+def page_data(value: Any) -> str:
+    """Return a value as JSON for a ``<script type="application/json">`` block.
+
+    ASCII alone, and no character that could end the block or open a comment in it.
+    """
+    text = dump(value, indent=None).rstrip("\n")
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _asset(name: str) -> str:
+    from importlib.resources import files
+
+    return files("traceanalyzer.render").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
