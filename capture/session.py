@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.steadiness import changepoint
 from traceanalyzer.capture import agreement, correctness
 from traceanalyzer.capture.device import Call, Device
 from traceanalyzer.capture.frameworks import framework_of, leaves
@@ -59,6 +60,8 @@ class Settings:
     iterations: int = 100
     budget_s: float = 30.0
 
+
+_ENOUGH_TO_TELL = 20
 
 Observer = Callable[[str, int, int], None]
 """Told what is being done, and how many of how many steps are done."""
@@ -228,12 +231,16 @@ class Session:
         self.record = replace(self.record, correctness=found)
 
     def _check_steadiness(self) -> None:
-        """Take back that the level was steady where the readings themselves still go one way."""
+        """Take back that the level was steady where the readings themselves go one way, or change their level."""
         for key in ("wall_sync_each", "event_pair_sync", "wall_sync_once"):
-            samples = self._samples.get(key, [])
-            slope = trend(np.array(samples, dtype=np.float64).astype(np.int64))
-            if slope and self.record.warm_up.steady:
-                reason = f"{key} {slope} over its {len(samples)} readings"
+            samples = np.array(self._samples.get(key, []), dtype=np.float64).astype(np.int64)
+            if not self.record.warm_up.steady or len(samples) < _ENOUGH_TO_TELL:
+                continue
+            slope, change = trend(samples), changepoint(samples, 0.1)
+            reason = f"{key} {slope} over its {len(samples)} readings" if slope else ""
+            if change is not None and not slope:
+                reason = f"{key} changes from {change.before / 1000:.1f} to {change.after / 1000:.1f} us after {change.at} of {len(samples)} readings"
+            if reason:
                 self.record = replace(self.record, warm_up=replace(self.record.warm_up, steady=False, reason=reason))
 
     def _check_again(self, before: Any) -> None:

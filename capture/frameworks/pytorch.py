@@ -15,6 +15,8 @@ from traceanalyzer.trace.sidecar import DeviceFacts
 
 _CLEAR_BYTES = 256 << 20
 """The buffer of triton's do_bench, for a clear that compares with it."""
+_EDGE_BYTES = 1 << 16
+_HOST_NAME = re.compile(rb'"host_name":\s*"(?:[^"\\]|\\.)*"')
 _TRACE_NAME = re.compile(rb'"traceName":\s*"(?:[^"\\]|\\.)*"')
 
 
@@ -86,18 +88,23 @@ class TorchCpu(Device):
 
 
 def export_trace(profiler: Any, trace: Path) -> None:
-    """Write a profiler's trace as gzip JSON, without the folder that Kineto writes into it."""
+    """Write a profiler's trace as gzip JSON, without the host's name and the folder that Kineto writes into it."""
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(plain))
         partial = trace.with_name(f".{trace.name}.part")
+        size = plain.stat().st_size
         with plain.open("rb") as source, gzip.GzipFile(partial, "wb", compresslevel=6, mtime=0) as target:
-            # the name stands behind the events, in the last bytes of the file
-            size = plain.stat().st_size
-            _copy(source, target, max(0, size - 4096))
-            name = trace.name.encode()
-            target.write(_TRACE_NAME.sub(lambda _: b'"traceName": "' + name + b'"', source.read()))
+            # both names stand outside the events: before them or behind them
+            target.write(_nameless(source.read(_EDGE_BYTES), trace.name))
+            _copy(source, target, size - 2 * _EDGE_BYTES)
+            target.write(_nameless(source.read(), trace.name))
         partial.replace(trace)
+
+
+def _nameless(edge: bytes, name: str) -> bytes:
+    edge = _TRACE_NAME.sub(lambda _: b'"traceName": "' + name.encode() + b'"', edge)
+    return _HOST_NAME.sub(b'"host_name": ""', edge)
 
 
 def _copy(source: Any, target: Any, length: int) -> None:

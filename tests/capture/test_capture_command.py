@@ -1,0 +1,140 @@
+"""``traceanalyze capture`` as its user runs it: real processes, misbehaving functions, exit codes."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="capture needs torch")
+
+FUNCTIONS = """
+import ctypes, os, sys, time
+import torch
+X = torch.randn(64, 64)
+def good():
+    print("noise from the function")
+    return X @ X
+def good_reference(): return X.double() @ X.double()
+def wrong(): return X @ X + 1
+def wrong_reference(): return X @ X
+def leaves(): os._exit(0)
+def crashes(): ctypes.string_at(0)
+def hangs(): time.sleep(1000)
+COUNT = 0
+def later():
+    global COUNT
+    COUNT += 1
+    if COUNT > 60: os._exit(9)
+    return X
+def cuda(): return torch.ones(3, device="cuda")
+"""
+TRAINING = """
+import sys, torch
+print("to stdout", sys.argv[1:])
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(int(sys.argv[1])):
+    optimizer.zero_grad(); model(torch.ones(4, 8)).sum().backward(); optimizer.step()
+print("all steps done")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "fns.py").write_text(FUNCTIONS, encoding="utf-8")
+    (tmp_path / "train.py").write_text(TRAINING, encoding="utf-8")
+    return tmp_path
+
+
+def run(folder, *words):
+    command = [sys.executable, "-m", "traceanalyzer", "capture", "--iters", "10", "--budget", "5", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, env=dict(os.environ))
+
+
+def error_line(result):
+    lines = [line for line in result.stderr.splitlines() if line.startswith("traceanalyze:")]
+    assert len(lines) == 1 and "Traceback" not in result.stderr
+    return lines[0]
+
+
+def sidecar(folder, name="out"):
+    return json.loads((folder / name / "trace.sidecar.json").read_text(encoding="utf-8"))
+
+
+def test_a_right_function_gives_report_trace_and_sidecar_and_a_clean_standard_output(folder):
+    result = run(folder, "fns.py:good", "-o", "out")
+    assert result.returncode == 0, result.stderr
+    assert "noise" not in result.stdout and "noise" in result.stderr
+    assert "Measured: good on cpu" in result.stdout and "result right" in result.stdout
+    assert (folder / "out" / "trace.json.gz").is_file() and sidecar(folder)["operations"][0]["correctness"][
+        "passed"
+    ] is True
+
+
+def test_a_wrong_function_is_struck_through_and_exits_one(folder):
+    result = run(folder, "fns.py:wrong", "-o", "out", "--protocols", "wall_sync_once")
+    assert result.returncode == 1 and "~~" in result.stdout and "WRONG RESULT" in result.stdout
+    assert "wrong_result" in error_line(result)
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "says"),
+    [
+        ("leaves", "crashed", "status 0"),
+        ("crashes", "crashed", "SIGSEGV"),
+        ("cuda", "needs_gpu", "CUDA"),
+        ("hangs", "timed_out", "12 s"),
+    ],
+)
+def test_a_function_that_misbehaves_is_one_line_and_exit_four(folder, function, kind, says):
+    result = run(folder, f"fns.py:{function}", "-o", "out", *(["--timeout", "12"] if function == "hangs" else []))
+    line = error_line(result)
+    assert result.returncode == 4 and kind in line and says in line
+
+
+def test_what_was_measured_before_a_crash_is_printed_and_kept(folder):
+    result = run(
+        folder, "fns.py:later", "-o", "out", "--protocols", "wall_sync_each,wall_sync_once", "--format", "text"
+    )
+    assert result.returncode == 4 and "what was measured so far is kept" in error_line(result)
+    assert any(p["samples_us"] for p in sidecar(folder)["operations"][0]["protocols"])
+    assert "wall clock, synchronise" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["fns.py:goood"], "did you mean 'good'"),
+        (["nothing.py:f"], "no_such_file"),
+        (["fns.py:good", "--protocols", "event_pear"], "did you mean 'event_pair'"),
+        (["fns.py:good", "--rtol", "0.1"], "go together"),
+        (["fns.py:good", "extra"], "behind --"),
+        (["--", "nothing.py"], "no_such_file"),
+    ],
+)
+def test_bad_words_exit_two_with_what_to_do(folder, words, says):
+    result = run(folder, "-o", "out", *words)
+    assert result.returncode == 2 and says in error_line(result)
+
+
+def test_an_unmodified_script_runs_under_the_profiler_and_stops_at_its_bound(folder):
+    result = run(folder, "-o", "out", "--steps", "5", "--", "train.py", "50", "--flag")
+    assert result.returncode == 0, result.stderr
+    assert "to stdout ['50', '--flag']" in result.stderr and "all steps done" not in result.stderr
+    assert "until the bound of 5 optimizer steps" in result.stdout
+    assert (folder / "out" / "trace.json.gz").is_file()
+
+
+def test_a_script_that_fails_keeps_its_trace(folder):
+    result = run(folder, "-o", "out", "--", "train.py", "many")
+    assert result.returncode == 4 and "ValueError" in error_line(result)
+    assert (folder / "out" / "trace.json.gz").is_file()
+
+
+def test_json_is_the_report_alone(folder):
+    result = run(folder, "fns.py:good", "-o", "out", "--format", "json")
+    report = json.loads(result.stdout)
+    assert report["schema"] == "traceanalyzer.report/1" and report["capture"]["operations"][0]["name"] == "good"
