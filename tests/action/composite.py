@@ -106,7 +106,12 @@ def run_action(workspace: Path, *, python: str = sys.executable, **given: str) -
 
 
 def run_step(
-    step: dict[str, Any], inputs: dict[str, str], steps: dict[str, dict[str, str]], workspace: Path, temp: Path
+    step: dict[str, Any],
+    inputs: dict[str, str],
+    steps: dict[str, dict[str, str]],
+    workspace: Path,
+    temp: Path,
+    action: Path = ROOT,
 ) -> tuple[subprocess.CompletedProcess[bytes], Path, Path]:
     """Run one ``run`` step and return what it did, its output file and its summary file."""
     number = len(list(temp.glob("output-*")))
@@ -115,7 +120,7 @@ def run_step(
     summary.touch()
     env = {
         "PATH": os.environ["PATH"], "HOME": str(temp), "GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(workspace), "RUNNER_TEMP": str(temp),
-        "GITHUB_ACTION_PATH": str(ROOT), "GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary), "LANG": "C.UTF-8",
+        "GITHUB_ACTION_PATH": str(action), "GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary), "LANG": "C.UTF-8",
         **{k: v for k, v in os.environ.items() if k.startswith("PIP_")},
         **{name: evaluate(text, inputs, steps) for name, text in step.get("env", {}).items()},
     }  # fmt: skip
