@@ -18,6 +18,7 @@ from traceanalyzer.render.csv import render_csv
 from traceanalyzer.render.html import render_html
 from traceanalyzer.render.json_v1 import render_json
 from traceanalyzer.render.markdown import render_markdown
+from traceanalyzer.render.marker import marker
 from traceanalyzer.report.frames import json_schema
 from traceanalyzer.report.model import Abstention, FindingRow, ReportData
 
@@ -98,6 +99,9 @@ def test_markdown_of_a_hostile_trace_holds_no_live_html(hostile):
     inline = [c for t in tokens for c in t.children or []]
     html += [c.content for c in inline if c.type == "html_inline"]
     tags = {tag for text in html for tag in re.findall(r"<[^>]*>", text)}
+    # the marker stands in the first line
+    assert render_markdown(hostile).splitlines()[0] == marker(hostile.trace.name)
+    tags.discard(marker(hostile.trace.name))
     assert tags <= {"<details>", "</details>", "<summary>", "</summary>", "<sub>", "</sub>", "<br>"}
     assert not [c for c in inline if c.type in ("link_open", "image")]
 

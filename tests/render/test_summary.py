@@ -113,7 +113,7 @@ def test_what_does_not_fit_is_counted():
     )
     block = render_summary(data)
     assert "25 more kernels" in block and "- and 2 more: TA206, TA207" in block
-    assert "Not judged (7)" in block and "and 3 more reasons" in block
+    assert "Not judged (7)" in block and "; and 3 more</sub>" in block
 
 
 @pytest.mark.parametrize("status", ["ok", "suspect", "cannot-judge"])

@@ -13,6 +13,7 @@ from traceanalyzer.render import blocks
 from traceanalyzer.render.escape import markdown, visible
 from traceanalyzer.render.markdown import STATUS_WORDS, pipe_table
 from traceanalyzer.render.marker import marker
+from traceanalyzer.render.measured import measured_in
 from traceanalyzer.report.model import FindingRow, ReportData
 
 MAX_CHARACTERS = 16_000
@@ -62,8 +63,19 @@ def _lines(report: ReportData, limits: _Limits, command: str) -> list[str]:
         f"**{markdown(verdict.headline, limits.sentence).strip() or 'No verdict.'}**",
         "",
     ]
+    captured = measured_in(report)
     kernels = blocks.kernels(report, limits.kernels)
-    if kernels is not None:
+    if captured:
+        notes = " · ".join(markdown(n, limits.line) for n in captured[0].notes[:_CONDITION_LINES])
+        lines += [
+            f"{markdown(captured[0].title, limits.line)}",
+            "",
+            *pipe_table(captured[0]),
+            "",
+            f"<sub>{notes}</sub>",
+            "",
+        ]
+    elif kernels is not None:
         # a kernel's variants stand in the whole report; here each kernel has one row
         rows = [row for row in kernels.rows if not row[0].startswith("  ")]
         notes = " · ".join(markdown(n, 200) for n in [kernels.title, *kernels.notes])
@@ -99,7 +111,7 @@ def _finding(finding: FindingRow, limits: _Limits) -> str:
 def _not_judged(report: ReportData, limits: _Limits) -> str:
     reasons = blocks.abstentions(report)
     said = "; ".join(markdown(f"{rules}: {reason}", limits.line) for rules, reason in reasons[:_REASONS])
-    more = f"; and {len(reasons) - _REASONS} more reasons" if len(reasons) > _REASONS else ""
+    more = f"; and {len(reasons) - _REASONS} more" if len(reasons) > _REASONS else ""
     return f"<sub>Not judged ({len(report.abstentions)}): {said}{more}</sub>"
 
 
