@@ -8,6 +8,7 @@ from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
 from traceanalyzer.render.escape import markdown, markdown_code
 from traceanalyzer.render.marker import marker
+from traceanalyzer.render.measured import conditions_lines, measured_in
 from traceanalyzer.report.model import FindingRow, ReportData
 
 MAX_LINES = 60
@@ -63,6 +64,7 @@ def _lines(report: ReportData, limits: _Limits) -> list[str]:
         "Trace " + "<br>".join(markdown(line, limits.line) for line in about),
         "",
     ]
+    lines += _measured(report, limits)
     kernels = blocks.kernels(report, limits.kernels)
     if kernels is not None:
         flat = blocks.Block(kernels.title, kernels.columns, [r for r in kernels.rows if not r[0].startswith("  ")])
@@ -73,7 +75,8 @@ def _lines(report: ReportData, limits: _Limits) -> list[str]:
             "",
         ]
     lines += _findings(report, limits)
-    lines += _ladder(report)
+    if not measured_in(report):  # which holds the model's predictions already
+        lines += _ladder(report)
     lines += _folded("Queue, idle time and linkage", _details(report, limits))
     if report.abstentions:
         reasons = blocks.abstentions(report)
@@ -84,20 +87,29 @@ def _lines(report: ReportData, limits: _Limits) -> list[str]:
     return lines
 
 
+def _measured(report: ReportData, limits: _Limits) -> list[str]:
+    found = measured_in(report)
+    if not found:
+        return []
+    notes = [*found[0].notes, *conditions_lines(report.capture)]
+    more = [f"{show.plural(len(found) - 1, 'more operation')} in the JSON report"] if len(found) > 1 else []
+    said = "<br>".join(markdown(n, limits.reason) for n in (*notes[:_REASONS], *more))
+    return [f"**{markdown(found[0].title, _NAME)}**", "", *pipe_table(found[0]), "", f"<sub>{said}</sub>", ""]
+
+
 def pipe_table(block: blocks.Block) -> list[str]:
     """Return the lines of a GitHub table: names as code spans, everything else right-aligned."""
     head = "| " + " | ".join(markdown(c) for c in block.columns) + " |"
     rule = "|" + "|".join(" --- " if n in block.names else " ---: " for n in range(len(block.columns))) + "|"
-    body = [
-        "| "
-        + " | ".join(
-            markdown_code(cell, _NAME) if n in block.names and cell else markdown(cell, _NAME)
-            for n, cell in enumerate(row)
-        )
-        + " |"
-        for row in block.rows
-    ]
+    body = ["| " + " | ".join(_cell(block, r, n) for n in range(len(row))) + " |" for r, row in enumerate(block.rows)]
     return [head, rule, *body]
+
+
+def _cell(block: blocks.Block, row: int, column: int) -> str:
+    text = block.rows[row][column]
+    if column in block.names and text:
+        return markdown_code(text, _NAME)
+    return f"~~{markdown(text, _NAME)}~~" if (row, column) in block.struck else markdown(text, _NAME)
 
 
 def _findings(report: ReportData, limits: _Limits) -> list[str]:

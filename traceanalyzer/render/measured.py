@@ -8,6 +8,9 @@ from traceanalyzer.report.model import OperationRecord, OpRow, ReportData, Sidec
 
 TITLES = LADDER_TITLES | {"backlog": "event pairs behind a blocker"}
 WRONG = "WRONG RESULT"
+OPERATIONS_SHOWN = 4
+PROTOCOLS_SHOWN = 10  # a capture has no more
+_NOTES, _CLOCKS = 6, 6
 
 
 def measured(capture: Sidecar | None, ops: list[OpRow]) -> list[Block]:
@@ -15,7 +18,11 @@ def measured(capture: Sidecar | None, ops: list[OpRow]) -> list[Block]:
     if capture is None:
         return []
     rows = {op.name: op for op in ops}
-    return [_block(capture, record, rows.get(record.name)) for record in capture.operations]
+    blocks = [_block(capture, record, rows.get(record.name)) for record in capture.operations[:OPERATIONS_SHOWN]]
+    more = len(capture.operations) - OPERATIONS_SHOWN
+    if more > 0:
+        blocks[-1].notes.append(f"{show.plural(more, 'more operation')} in the JSON report")
+    return blocks
 
 
 def measured_in(report: ReportData) -> list[Block]:
@@ -27,7 +34,7 @@ def _block(capture: Sidecar, record: OperationRecord, op: OpRow | None) -> Block
     wrong = record.correctness.passed is False
     predicted = op.readings_predicted if op else {}
     rows = []
-    for p in record.protocols:
+    for p in record.protocols[:PROTOCOLS_SHOWN]:
         if p.p50_us is None:
             continue
         form = predicted.get(p.protocol)
@@ -44,13 +51,13 @@ def _block(capture: Sidecar, record: OperationRecord, op: OpRow | None) -> Block
         )
     notes.append(f"cross-check: {record.agreement.explanation}")
     silent: dict[str, list[str]] = {}
-    for p in record.protocols:
+    for p in record.protocols[:PROTOCOLS_SHOWN]:
         if p.reason:
             silent.setdefault(p.reason, []).append(p.protocol)
     notes += [f"not measured: {', '.join(names)}: {reason}" for reason, names in silent.items()]
     if record.peak_memory_bytes is not None:
         notes.append(f"peak device memory {record.peak_memory_bytes / 2**20:.1f} MiB")
-    notes += [f"note: {n}" for n in capture.notes]
+    notes += [f"note: {n}" for n in capture.notes[:_NOTES]]
     kind, name = capture.device.kind, capture.device.name
     device = f"{name} ({kind})" if name and kind not in name.lower() else name or kind
     title = f"Measured: {record.name} on {device} (per call, us)"
@@ -89,7 +96,7 @@ def conditions_lines(capture: Sidecar | None) -> list[str]:
     """Return versions, switches and clocks of a capture, one line each."""
     if capture is None:
         return []
-    lines = [] if capture.operations else [f"note: {n}" for n in capture.notes]
+    lines = [] if capture.operations else [f"note: {n}" for n in capture.notes[:_NOTES]]
     lines += ["captured with " + ", ".join(f"{k} {v}" for k, v in capture.versions.items())]
     if capture.environment:
         lines.append("environment: " + ", ".join(f"{k}={v}" for k, v in capture.environment.items()))
@@ -98,7 +105,7 @@ def conditions_lines(capture: Sidecar | None) -> list[str]:
             f"clocks {c.when}: SM {show.count(c.sm_clock_mhz)} of {show.count(c.max_sm_clock_mhz)} MHz, "
             f"{show.us(c.power_w)} W of {show.us(c.power_limit_w)} W, {show.count(c.temperature_c)} C"
             + (f", held down by {', '.join(c.throttle_reasons)}" if c.throttle_reasons else "")
-            for c in capture.clocks
+            for c in capture.clocks[:_CLOCKS]
         ]
     elif capture.clocks_missing:
         lines.append(f"clocks: {capture.clocks_missing}")

@@ -10,6 +10,9 @@ from traceanalyzer.doctor.rule import show_us
 from traceanalyzer.report.model import Verdict
 
 
+WRONG_RESULT = "TA710"
+
+
 def verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
     """Return the verdict: cannot-judge on an integrity error or without any queue state, suspect on a warning.
 
@@ -18,7 +21,9 @@ def verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
     """
     errors = [f for f in findings if f.severity is Severity.ERROR]
     if errors:
-        return Verdict("cannot-judge", f"Cannot judge: {errors[0].headline}. {_first_remedy(errors[0])}")
+        # nothing makes up for a wrong result, not even that the times cannot be judged
+        wrong = next((f" Also: {f.headline}." for f in findings if f.rule == WRONG_RESULT), "")
+        return Verdict("cannot-judge", f"Cannot judge: {errors[0].headline}. {_first_remedy(errors[0])}{wrong}")
     unknown = [d for d in analysis.devices if d.queue.state is QueueState.UNKNOWN]
     warnings = [f for f in findings if f.severity is Severity.WARNING]
     if analysis.trace.meta.salvage.incomplete:
@@ -41,8 +46,17 @@ def verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
         if not extra and (rest := [f for f in warnings if f.rule not in (lead.rule, "TA202")]):
             extra = f" Also: {rest[0].headline.split('. ')[0].rstrip('.')}."
         headline = lead.headline if lead.headline.endswith(".") else f"{lead.headline}."
-        return Verdict("suspect", f"Suspect: {headline} {_first_remedy(lead)}{extra}")
+        return Verdict("suspect", f"Suspect: {headline} {_first_remedy(lead)}{extra}{_confirmed(analysis)}")
     return Verdict("ok", f"OK: {_good_news(analysis)}")
+
+
+def _confirmed(analysis: Analysis) -> str:
+    """Return that a capture's two device protocols agree, which no fault of the queue takes away; empty otherwise."""
+    sidecar = analysis.trace.meta.sidecar
+    records = sidecar.operations if sidecar else []
+    if len(records) != 1 or records[0].agreement.agree is not True or records[0].agreement.difference is None:
+        return ""
+    return f" The self-time is confirmed by the capture's unrolled graph ({records[0].agreement.difference:+.1%})."
 
 
 def _first_remedy(finding: Finding) -> str:
