@@ -1,6 +1,7 @@
 """Sidecars: what is read beside a trace, and what a damaged or hostile one can do (nothing)."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -95,7 +96,8 @@ def test_a_hostile_sidecar_is_escaped_and_bounded_everywhere(run):
     assert "\x1b" not in text + page + summary and "\u202e" not in text + page + summary
     assert len(page) <= 65_000 and len(page.splitlines()) <= 60 and len(summary) <= 16_000
     assert len(text.splitlines()) < 1200
-    assert "<script>" not in page + summary + render_html(data)
+    open_text = re.sub(r"(`+) .*? \1", "", page + summary)  # a code span shows what it holds
+    assert "<script>" not in open_text + render_html(data)
     json.loads(render_json(data))
 
 
