@@ -5,15 +5,22 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TRACE ?= samples/cpu_bound_loop.json
 
-.PHONY: report test lint types docs samples bench clean
+.PHONY: report test browser lint types docs samples bench clean
 
 # Installs the analyser alone (seconds, no torch) and reports on TRACE.
 report: $(VENV)/.analyser
 	@$(BIN)/traceanalyze report "$(TRACE)" || [ $$? -eq 3 ]
 
 # Installs all extras and runs lint, types and the whole suite.
-test: $(VENV)/.all lint types
+test: $(VENV)/.all browser lint types
 	$(BIN)/python -m pytest -q -n auto
+
+# A browser for the tests of the HTML pages, where it can be had: without one they skip and say so.
+browser:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "installing chromium for the tests of the pages ..." && \
+	    { timeout 600 env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium || \
+	      { timeout 300 apt-get update -qq && timeout 600 env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; }; } >/dev/null 2>&1; } || true
 
 lint: $(VENV)/.all
 	$(BIN)/ruff check .
