@@ -231,9 +231,13 @@ def assert_markdown_is_ours(text: str) -> None:
     inline = [c for t in tokens for c in t.children or []]
     assert not {c.type for c in inline} & {"link_open", "image"}
     html = "".join(t.content for t in [*tokens, *inline] if t.type in ("html_block", "html_inline"))
-    assert set(re.findall(r"<[^>]*>?", html)) - {"<sub>", "</sub>"} == {
-        m + ">" for m in re.findall(r"<!-- traceanalyzer:report[^>]*", text)
+    tags = {f"<{slash}{tag}>" for tag in ("sub", "details", "summary") for slash in ("", "/")} | {"<br>"}
+    markers = {
+        line
+        for line in text.splitlines()
+        if re.fullmatch(r"<!-- traceanalyzer:(report|compare)( [\w.~%-]+)? -->", line)
     }
+    assert set(re.findall(r"<!--.*?-->|<[^>]*>?", html)) <= tags | markers
     shown = "".join(c.content for c in inline if c.type in ("text", "text_special"))
     assert "@octocat" not in shown and "#1" not in shown
 
@@ -343,9 +347,23 @@ def test_the_real_comparison_stands_in_the_summary_and_slower_work_fails_the_gat
     (workspace / "head.json").write_text(slow)
     done = run_action(workspace, traces="head.json", base="base.json", fail_on_regression="10")
     assert (done.code, done.outputs["comparison"], done.outputs["status"]) == (1, "slower", "1")
+    order = [done.summary.index(head) for head in ("GPU trace comparison: SLOWER", "GPU trace report: SUSPECT")]
+    assert order == sorted(order) and "head.json against its base" in done.said("error")[0]
     same = run_action(workspace, traces="base.json", base="base.json", fail_on_regression="10")
     assert same.code == 0 and same.outputs["comparison"] == "same"
     assert len(done.comment.encode()) < 65_000
+    assert_markdown_is_ours(done.summary)
+
+
+@pytest.mark.skipif(not has("compare", "--fail-on-regression"), reason="this version has no compare command")
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_name_acts_in_a_comparison(workspace, name):
+    for folder in ("base", "head"):
+        (workspace / folder).mkdir()
+        (workspace / folder / name).write_bytes(SAMPLE)
+    done = run_action(workspace, traces="head/*", base="base", fail_on_regression="5")
+    assert done.code == 0 and done.outputs["comparison"] == "same" and not tmp_files(workspace, "pwned")
+    assert [c[0] for c in done.commands] == ["warning", "notice"] and len(done.log.splitlines()) == 2
     assert_markdown_is_ours(done.summary)
 
 
