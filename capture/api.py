@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from traceanalyzer._version import __version__
 from traceanalyzer.capture import conditions
 from traceanalyzer.capture.calibrate import calibrate
+from traceanalyzer.capture.correctness import Tolerances
 from traceanalyzer.capture.device import Device
 from traceanalyzer.capture.frameworks import framework_of, leaves, loaded, open_device
 from traceanalyzer.capture.place import TRACE_NAME
@@ -59,7 +60,7 @@ class Capture:
 
 def capture(
     fn: Callable[..., Any], *args: Any, out: str | Path, protocols: str | tuple[str, ...] = "all", warmup: int = 10, iters: int = 100,
-    reference: Callable[..., Any] | None = None, tolerance: tuple[float, float] | None = None, name: str | None = None,
+    reference: Callable[..., Any] | None = None, tolerance: Tolerances | None = None, name: str | None = None,
     budget_s: float = 30.0, device: str | Device = "auto", framework: str = "auto", seed: int | None = None,
     bytes_moved: int | None = None, flops: int | None = None, with_host: bool = False, inputs: Mapping[str, str] | None = None,
     observe: Observer = lambda *_: None, **kwargs: Any,
@@ -73,7 +74,7 @@ def capture(
         warmup: least number of calls before the measurement; more are made until the level is steady.
         iters: calls per protocol. Fewer are made where they would not fit into ``budget_s`` seconds.
         reference: a function of the same arguments; gets floating tensors in float64. Its result is compared in the same run.
-        tolerance: (rtol, atol) for that; the default is that of torch.testing for the result's type.
+        tolerance: (rtol, atol) for that, or one for each array of the result; the default is by the result's type.
         device: auto, cuda, xpu, mps or cpu, or an adapter. framework: auto finds it from arguments and result.
         with_host: write the host's name into the sidecar, which is left out otherwise.
 
@@ -215,7 +216,8 @@ def _device(
             found = _framework_of_result(call)
             earlier_ns.append(time.perf_counter_ns() - start)
         framework = found or next(iter(loaded()), "pytorch")
-    if kind == "auto" and framework == "pytorch" and (used := _torch_kind(args, kwargs)):
+    used = _torch_kind(args, kwargs) if framework == "pytorch" else ""
+    if used and (kind == "auto" or used.startswith(f"{kind}:")):
         kind = used
     return open_device(framework, kind)
 
@@ -233,6 +235,9 @@ def _framework_of_result(call: Callable[[], Any]) -> str:
 
 
 def _torch_kind(*values: Any) -> str:
-    """Return the device type of the tensors among the arguments, empty without any."""
-    kinds = [d.type for v in leaves(values) if (d := getattr(v, "device", None)) is not None and hasattr(d, "type")]
-    return next((k for k in kinds if k != "cpu"), kinds[0] if kinds else "")
+    """Return the device of the tensors among the arguments (``cpu``, ``cuda``, ``cuda:1``), empty without any."""
+    found = [d for v in leaves(values) if (d := getattr(v, "device", None)) is not None and hasattr(d, "type")]
+    device = next((d for d in found if d.type != "cpu"), found[0] if found else None)
+    if device is None:
+        return ""
+    return f"{device.type}:{device.index}" if device.type != "cpu" and device.index else str(device.type)

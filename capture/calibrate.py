@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import numpy as np
@@ -15,21 +16,30 @@ _BACKLOG_NS = 2_000_000
 
 
 def calibrate(device: Device) -> Calibration:
-    """Return medians over twenty repeats, each from an idle device."""
+    """Return medians over twenty repeats, each from an idle device; None for what the device lacks or fails at.
+
+    A failure is not raised: the operation is called next, and says more of a device that does not work.
+    """
+    found: dict[str, float | None] = {}
+    with contextlib.suppress(Exception):
+        _measure(device, found)
+    return Calibration(**found)
+
+
+def _measure(device: Device, found: dict[str, float | None]) -> None:
     device.synchronize()
-    sync_ns = _host_ns(device, device.synchronize, 1)
+    found["sync_us"] = _us(_host_ns(device, device.synchronize, 1))
     if device.lacks(Capability.EVENTS):
-        return Calibration(sync_us=_us(sync_ns))
-    record_ns = _host_ns(device, device.record, _BURST)
-    floor = clear = clear_host = None
-    if not device.lacks(Capability.BLOCKER):
-        floor = _device_ns(device, lambda: None)
+        return
+    found["record_us"] = _us(_host_ns(device, device.record, _BURST))
+    blocker = not device.lacks(Capability.BLOCKER)
+    if blocker:
+        found["event_floor_us"] = _us(_device_ns(device, lambda: None))
     if not device.lacks(Capability.CLEAR):
         device.clear()
-        clear_host = _host_ns(device, device.clear, 1)
-        if not device.lacks(Capability.BLOCKER):
-            clear = _device_ns(device, device.clear)
-    return Calibration(_us(sync_ns), _us(record_ns), _us(floor), _us(clear), _us(clear_host))
+        found["clear_dispatch_us"] = _us(_host_ns(device, device.clear, 1))
+        if blocker:
+            found["clear_us"] = _us(_device_ns(device, device.clear))
 
 
 def _host_ns(device: Device, step: Callable[[], object], burst: int) -> float:
@@ -57,5 +67,5 @@ def _device_ns(device: Device, step: Callable[[], object]) -> float:
     return float(np.median(times))
 
 
-def _us(ns: float | None) -> float | None:
-    return None if ns is None else round(ns / 1000, 4)
+def _us(ns: float) -> float:
+    return round(ns / 1000, 4)

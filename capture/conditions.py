@@ -89,7 +89,9 @@ class Clocks:
         handle = self._handle
         milliwatts = self._ask(lambda: n.nvmlDeviceGetPowerUsage(handle))
         limit = self._ask(lambda: n.nvmlDeviceGetEnforcedPowerLimit(handle))
-        others = self._ask(lambda: [p for p in n.nvmlDeviceGetComputeRunningProcesses(handle) if p.pid != os.getpid()])
+        processes = self._ask(lambda: [p.pid for p in n.nvmlDeviceGetComputeRunningProcesses(handle)])
+        # in a container the driver may number processes otherwise, or hide them: where we do not find ourselves, nobody is counted
+        others = None if processes is None or os.getpid() not in processes else len(processes) - 1
         return [
             ClockSample(
                 when=when,
@@ -100,7 +102,7 @@ class Clocks:
                 power_limit_w=None if limit is None else limit / 1000,
                 temperature_c=self._ask(lambda: n.nvmlDeviceGetTemperature(handle, n.NVML_TEMPERATURE_GPU)),
                 throttle_reasons=_reasons(self._ask(lambda: n.nvmlDeviceGetCurrentClocksThrottleReasons(handle)) or 0),
-                other_processes=None if others is None else len(others),
+                other_processes=others,
             )
         ]
 

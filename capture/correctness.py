@@ -12,6 +12,8 @@ from traceanalyzer.trace.sidecar import Correctness
 
 Tolerance = tuple[float, float]
 """Relative and absolute."""
+Tolerances = Tolerance | tuple[Tolerance, ...]
+"""One for every output, or one for each in order."""
 
 DEFAULT_SHARE = {
     "float64": 1e-9, "float32": 1e-3, "float16": 1e-2, "bfloat16": 3e-2, "complex64": 1e-3, "complex128": 1e-9,
@@ -26,7 +28,7 @@ def check(
     reference: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    tolerance: Tolerance | None,
+    tolerance: Tolerances | None,
 ) -> Correctness:
     """Return how far an output lies from the reference of the same inputs.
 
@@ -41,8 +43,11 @@ def check(
     return compare(output, expected, f"{getattr(reference, '__name__', 'reference')} {precision}", tolerance)
 
 
-def compare(output: Any, expected: Any, name: str, tolerance: Tolerance | None) -> Correctness:
-    """Return how far an output lies from an expected value of the same structure."""
+def compare(output: Any, expected: Any, name: str, tolerance: Tolerances | None) -> Correctness:
+    """Return how far an output lies from an expected value of the same structure.
+
+    ``rtol`` and ``atol`` of the record are the widest that were used.
+    """
     found, wanted = _arrays(output), _arrays(expected)
     if not wanted:
         return Correctness(None, "the reference returned no array to compare with", name)
@@ -50,7 +55,10 @@ def compare(output: Any, expected: Any, name: str, tolerance: Tolerance | None) 
         return Correctness(False, f"{len(found)} arrays came out, the reference has {len(wanted)}", name)
     worst_abs = worst_rel = 0.0
     passed, reason = True, ""
-    rtol, atol = tolerance or (0.0, 0.0)
+    limits = _limits(tolerance, len(wanted))
+    if len(limits) != len(wanted):
+        return Correctness(None, f"{len(limits)} tolerances were given for {len(wanted)} arrays", name)
+    rtol, atol = max(r for r, _ in limits), max(a for _, a in limits)
     for place, (a, b) in enumerate(zip(found, wanted, strict=True)):
         if a.shape != b.shape:
             return Correctness(
@@ -66,12 +74,19 @@ def compare(output: Any, expected: Any, name: str, tolerance: Tolerance | None) 
             allowed = DEFAULT_SHARE.get(a.dtype, 0.0) * _largest(b)
             atol = max(atol, allowed)
         else:
-            allowed = atol
-        absolute, relative, fault = _errors(a, b, rtol, allowed)
+            allowed = limits[place][1]
+        absolute, relative, fault = _errors(a, b, limits[place][0], allowed)
         if fault:
             passed, reason = False, reason or f"output {place}: {fault}"
         worst_abs, worst_rel = max(worst_abs, absolute), max(worst_rel, relative)
     return Correctness(passed, reason, name, worst_abs, worst_rel, rtol, atol)
+
+
+def _limits(tolerance: Tolerances | None, outputs: int) -> list[Tolerance]:
+    if tolerance is None:
+        return [(0.0, 0.0)] * outputs
+    each = [t for t in tolerance if isinstance(t, tuple)]
+    return each or [(float(tolerance[0]), float(tolerance[1]))] * outputs  # type: ignore[arg-type]
 
 
 def snapshot(value: Any) -> Any:

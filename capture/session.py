@@ -43,7 +43,7 @@ class Operation:
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
     reference: Callable[..., Any] | None = None
-    tolerance: tuple[float, float] | None = None
+    tolerance: correctness.Tolerances | None = None
     inputs: Mapping[str, str] = field(default_factory=dict)
     bytes_moved: int | None = None
     flops: int | None = None
@@ -111,7 +111,6 @@ class Session:
     def _run(self) -> OperationRecord:
         operation, device, settings = self._operation, self._device, self._settings
         before = correctness.snapshot((operation.args, operation.kwargs)) if operation.reference else None
-        device.forget_peak_memory()
         self._observe("first call", 0, 1)
         start = device.now_ns()
         first = self._call()
@@ -123,6 +122,8 @@ class Session:
         first = None
         self._stage = "the warm-up"
         budget_ns = int(settings.budget_s * 1e9)
+        # of ordinary calls alone: the reference, cache clears and unrolled graphs hold far more
+        device.forget_peak_memory()
         warm, level = warm_up(
             device,
             self._call,
@@ -131,7 +132,11 @@ class Session:
             [*operation.earlier_ns, first_ns],
             lambda: self._observe("warm-up", self._calls, 0),
         )
-        self.record = replace(self.record, warm_up=warm)
+        peak = device.peak_memory_bytes()
+        copies = sum(int(getattr(x, "nbytes", 0)) for x in leaves(before) if _on_a_device(x))
+        self.record = replace(
+            self.record, warm_up=warm, peak_memory_bytes=None if peak is None else max(0, peak - copies)
+        )
         timed = [p() for p in TIMED if p.key in settings.protocols]
         blocks = sum(p.loop for p in timed)
         planned = plan(settings.iterations, level, blocks, len(timed) - blocks, budget_ns, held)
@@ -143,7 +148,6 @@ class Session:
             self._profile(min(settings.iterations, max(planned.round_calls * planned.rounds, 1)))
         self._check_steadiness()
         self._check_again(before)
-        self.record = replace(self.record, peak_memory_bytes=device.peak_memory_bytes())
         self._write()
         return self.record
 
@@ -326,6 +330,10 @@ class Session:
         return CaptureUnavailable(
             "function_raised", f"{type(error).__name__} {where}: {text}", hint="make it run alone first"
         )
+
+
+def _on_a_device(value: Any) -> bool:
+    return getattr(getattr(value, "device", None), "type", "cpu") != "cpu"
 
 
 def _refuse_what_is_no_result(value: Any) -> None:

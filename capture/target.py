@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from traceanalyzer.capture.correctness import Tolerances
 from traceanalyzer.errors import CaptureUnavailable, OptionError, TraceAnalyzerError
 
 
@@ -34,6 +35,7 @@ class Asked:
     implementation: str = ""
     seed: int = 0
     tolerance: tuple[float, float] | None = None
+    direction: str = "forward"
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Target:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     reference: Callable[..., Any] | None
-    tolerance: tuple[float, float] | None
+    tolerance: Tolerances | None
     bytes_moved: int | None
     flops: int | None
     inputs: dict[str, str] | None = None
@@ -59,7 +61,13 @@ def load(asked: Asked, device: str) -> Target:
     """
     where, colon, function = asked.target.rpartition(":")
     if not colon:
-        return _kernel(asked, device)
+        from traceanalyzer.capture.kernel_target import kernel_target
+
+        return kernel_target(asked, device)
+    if asked.direction != "forward":
+        raise OptionError(
+            "no_backward", "only a kernel of this project has a direction", hint="name a function that runs the backward"
+        )
     module = _module(where)
     fn = _named(module, function, where)
     for option, name in (("--preset", asked.preset), ("--dtype", asked.dtype)):
@@ -86,47 +94,6 @@ def load(asked: Asked, device: str) -> Target:
         function, fn, args, kwargs, reference if callable(reference) and reference is not fn else None,
         (float(tolerance[0]), float(tolerance[1])) if tolerance else None,
         _number(module, function, "bytes_moved", args, kwargs), _number(module, function, "flops", args, kwargs),
-    )  # fmt: skip
-
-
-def _kernel(asked: Asked, device: str) -> Target:
-    from traceanalyzer.kernels.operator import Unavailable, check_name
-    from traceanalyzer.kernels.registry import OPERATORS, operator
-
-    if asked.target not in OPERATORS:
-        near = get_close_matches(asked.target, list(OPERATORS), 1)
-        hint = f"did you mean the kernel '{near[0]}'?" if near else f"a kernel: {', '.join(OPERATORS)}"
-        raise OptionError(
-            "unknown_target",
-            f"'{asked.target}' names no function",
-            hint=f"give MODULE:FUNCTION or FILE.py:FUNCTION, or {hint}",
-        )
-    found = operator(asked.target)
-    from traceanalyzer.capture.frameworks import open_device
-
-    kind = open_device("pytorch", device).facts().kind
-    place = "cuda" if kind in ("cuda", "rocm") else kind
-    preset, dtype = asked.preset or _realistic(list(found.presets)), asked.dtype or found.dtypes[0]
-    names = list(found.implementations)
-    if asked.implementation:
-        check_name("implementation", asked.implementation, names, f" of {found.name}")
-        names = [asked.implementation]
-    reasons = []
-    for name in names:
-        made = found.implementation(name, device=place, dtype=dtype)
-        if not isinstance(made, Unavailable):
-            break
-        reasons.append(f"{name}: {made.reason}")
-    else:
-        raise CaptureUnavailable(
-            "cannot_run",
-            f"{found.name} cannot be timed on {place}: {'; '.join(reasons)}",
-            hint="run it on a GPU, or give --implementation",
-        )
-    inputs = found.inputs(preset, dtype, place, asked.seed)
-    return Target(
-        f"{found.name}_{name}_{preset}_{dtype}", made, tuple(inputs.args), {}, found.reference, asked.tolerance or found.tolerance[dtype],
-        found.bytes_moved(inputs), found.flops(inputs), dict(inputs.described),
     )  # fmt: skip
 
 

@@ -21,18 +21,20 @@ from traceanalyzer.errors import ExitCode, TraceAnalyzerError
 
 @dataclass(frozen=True)
 class Job:
-    """What to do. ``script`` with ``arguments`` runs a program; otherwise ``target`` names a function."""
+    """What to do. ``script`` with ``arguments`` runs a program, ``survey`` asks what can run of a kernel; else ``target`` names a function."""
 
     out: str
     status: str
     target: str = ""
     script: str = ""
+    survey: str = ""
     arguments: list[str] = field(default_factory=list)
     inputs: str = ""
     reference: str = ""
     preset: str = ""
     dtype: str = ""
     implementation: str = ""
+    direction: str = "forward"
     seed: int = 0
     tolerance: tuple[float, float] | None = None
     protocols: list[str] = field(default_factory=list)
@@ -80,6 +82,11 @@ def main(path: str) -> int:
                 from traceanalyzer.capture.script import run_script
 
                 run_script(job, lambda stage: say(Status(stage)))
+            elif job.survey:
+                from traceanalyzer.capture.survey import write_survey
+
+                say(Status("asking what can run here"))
+                write_survey(job)
             else:
                 _function(job, say)
     except TraceAnalyzerError as error:
@@ -99,8 +106,9 @@ def _function(job: Job, say: Callable[[Status], None]) -> None:
 
     say(Status("importing the function"))
     asked = Asked(
-        job.target, job.inputs, job.reference, job.preset, job.dtype, job.implementation, job.seed, job.tolerance
-    )
+        job.target, job.inputs, job.reference, job.preset, job.dtype, job.implementation, job.seed, job.tolerance,
+        job.direction,
+    )  # fmt: skip
     target = load(asked, job.device)
     with step_progress(job.progress) as show:
 

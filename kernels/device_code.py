@@ -51,7 +51,7 @@ def why_not_triton(device: str, dtype: str, timing: bool) -> Unavailable | None:
     kind = torch.device(device).type
     if kind not in ("cuda", "xpu"):
         return Unavailable(
-            "no_gpu", f"Triton needs a GPU and the device is {kind}; TRITON_INTERPRET=1 checks results only"
+            "no_gpu", f"Triton needs a GPU and the device is {kind}: interpreter time is not a measurement"
         )
     if kind == "cuda" and not torch.cuda.is_available():
         return Unavailable("no_gpu", "torch sees no CUDA or ROCm device on this machine")

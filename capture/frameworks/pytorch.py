@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import re
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -163,6 +165,8 @@ class TorchCuda(_Queued):
     def __init__(self, index: int = 0) -> None:
         super().__init__(index)
         self._module = self._torch.cuda
+        if index != self._torch.cuda.current_device():
+            self._torch.cuda.set_device(index)  # events and kernels go to the current device
         self.kind = "rocm" if self._torch.version.hip else "cuda"
         self._cache: Any = None
         self._cycles_per_ns = 0.0
@@ -170,8 +174,9 @@ class TorchCuda(_Queued):
     def facts(self) -> DeviceFacts:
         """Return the device's properties."""
         p = self._torch.cuda.get_device_properties(self._index)
+        capability = p.gcnArchName.split(":")[0] if self.kind == "rocm" else f"{p.major}.{p.minor}"
         return DeviceFacts(
-            self.kind, p.name, f"{p.major}.{p.minor}", int(p.total_memory), getattr(p, "L2_cache_size", None), p.multi_processor_count
+            self.kind, p.name, capability, int(p.total_memory), getattr(p, "L2_cache_size", None), p.multi_processor_count
         )  # fmt: skip
 
     def uuid(self) -> str:
@@ -200,7 +205,8 @@ class TorchCuda(_Queued):
 
     def _calibrate(self) -> None:
         cycles = 20_000_000
-        self._torch.cuda._sleep(1000)
+        # as long as the timed one: an idle GPU needs some milliseconds to raise its clock
+        self._torch.cuda._sleep(cycles)
         self.synchronize()
         start = self.record()
         self._torch.cuda._sleep(cycles)
@@ -218,32 +224,74 @@ class TorchCuda(_Queued):
         """Return the buffer's size."""
         return _CLEAR_BYTES
 
+    def peak_memory_bytes(self) -> int | None:
+        """Return the allocator's peak without the buffer that this class clears: it is none of the function's."""
+        peak = super().peak_memory_bytes()
+        return peak if peak is None or self._cache is None else max(0, peak - _CLEAR_BYTES)
+
     def do_bench(self, call: Call) -> list[float] | None:
         """Return do_bench's own readings where triton is installed."""
         try:
             from triton.testing import do_bench
-        except ImportError:
+
+            return [float(ms) * 1e6 for ms in do_bench(call, warmup=5, rep=20, return_mode="all")]
+        except Exception:  # no triton, one without this mode, or without a driver here; a call that fails will do so again
             return None
-        return [float(ms) * 1e6 for ms in do_bench(call, warmup=5, rep=20, return_mode="all")]
 
     def graph(self, call: Call, calls: int) -> Callable[[], None]:
-        """Capture calls on a side stream, after the warm-up there that torch asks for."""
+        """Capture calls on the current stream, or on a side stream where that is the default one, which cannot be captured.
+
+        Not through ``torch.cuda.graph``: when a capture fails, its exit raises before the stream is restored and leaves the
+        allocator in the graph's pool, and whatever is measured next would run there.
+        """
         torch = self._torch
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
+        current = torch.cuda.current_stream()
+        stream = torch.cuda.Stream() if current == torch.cuda.default_stream() else current
+        stream.wait_stream(current)
         with torch.cuda.stream(stream):
-            for _ in range(3):
+            for _ in range(2):
                 call()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            for _ in range(calls):
-                call()
+            self._refuse_synchronising(call)
+        current.wait_stream(stream)
+        self.synchronize()
+        graph, pool = torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle()
+        with torch.cuda.stream(stream):
+            try:
+                graph.capture_begin(pool=pool)
+                for _ in range(calls):
+                    call()
+                graph.capture_end()
+            except BaseException:
+                self._give_up(graph, pool)
+                raise
 
         def replay() -> None:
             graph.replay()
 
         return replay
+
+    def _refuse_synchronising(self, call: Call) -> None:
+        """Call once with torch's synchronising operations forbidden: they raise here, where no capture is left half done."""
+        torch = self._torch
+        before = torch.cuda.get_sync_debug_mode()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that the mode is a prototype
+            torch.cuda.set_sync_debug_mode("error")
+            try:
+                call()
+            finally:
+                torch.cuda.set_sync_debug_mode(before)
+
+    def _give_up(self, graph: Any, pool: Any) -> None:
+        """End a failed capture: each step may fail in turn, and the error that led here is the one to report."""
+        for step in (
+            graph.capture_end,
+            lambda: self._torch._C._cuda_endAllocateToPool(self._index, pool),
+            graph.reset,
+            self.synchronize,
+        ):
+            with contextlib.suppress(Exception):
+                step()
 
 
 class TorchXpu(_Queued):
@@ -328,13 +376,23 @@ def available(kind: str) -> bool:
 
 
 def torch_device(kind: str = "auto") -> TorchCpu:
-    """Return the adapter of a device kind; ``auto`` takes the first that is there. Raises CaptureUnavailable."""
+    """Return the adapter of a device kind (``cuda``, ``cuda:1``, ...); ``auto`` takes the first that is there.
+
+    Without a number it is the device that torch has as its current one. Raises CaptureUnavailable.
+    """
     if kind == "auto":
         kind = next(k for k in _KINDS if available(k))
-    if not available(kind):
+    kind, _, number = kind.partition(":")
+    if kind not in _KINDS or not available(kind):
         raise CaptureUnavailable(
             "no_device",
             f"torch sees no {kind} device on this machine",
             hint="run it where there is one, or use --device cpu for host times that are labelled cpu",
         )
+    if number.isdigit():
+        return _KINDS[kind](int(number))
+    if kind == "cuda":
+        import torch
+
+        return _KINDS[kind](torch.cuda.current_device())
     return _KINDS[kind]()

@@ -1,5 +1,6 @@
 """Clocks through NVML (a stand-in here), environment switches, versions, the git commit."""
 
+import os
 import subprocess
 import sys
 import types
@@ -40,7 +41,10 @@ def nvml(monkeypatch):
     module.nvmlDeviceGetMaxClockInfo = lambda _, kind: 1980
     module.nvmlDeviceGetTemperature = unsupported
     module.nvmlDeviceGetCurrentClocksThrottleReasons = lambda _: 0x1 | 0x4 | 0x40
-    module.nvmlDeviceGetComputeRunningProcesses = lambda _: [types.SimpleNamespace(pid=-1)]
+    module.nvmlDeviceGetComputeRunningProcesses = lambda _: [
+        types.SimpleNamespace(pid=os.getpid()),
+        types.SimpleNamespace(pid=-1),
+    ]
     monkeypatch.setitem(sys.modules, "pynvml", module)
     return module
 
@@ -59,6 +63,14 @@ def test_clocks_are_read_and_what_the_device_hides_is_none(nvml):
     assert (
         sample.throttle_reasons == ["software power cap", "hardware thermal slowdown"] and sample.other_processes == 1
     )
+
+
+@pytest.mark.parametrize("seen", [[], [-1], [-1, -2]])
+def test_processes_are_not_counted_where_the_driver_does_not_show_our_own(nvml, seen):
+    """In a container process numbers may be another's, or none are shown: a count would accuse ourselves."""
+    nvml.nvmlDeviceGetComputeRunningProcesses = lambda _: [types.SimpleNamespace(pid=p) for p in seen]
+    (sample,) = conditions.Clocks(Cuda()).sample("during")
+    assert sample.other_processes is None
 
 
 def test_an_nvml_that_does_not_answer_is_a_reason(nvml):
