@@ -76,7 +76,7 @@ def _steady(times: list[int]) -> tuple[bool, str]:
 
 def trend(times_ns: npt.NDArray[np.int64]) -> str:
     """Return how a series goes one way, ``rises by 40 %``; empty where it does not, by a tenth at 99.9 % certainty."""
-    found = drift(times_ns)
+    found = drift(times_ns, _TREND)
     if found is None or (found.low < _TREND and found.high > -_TREND):
         return ""
     return f"{'rises' if found.total > 0 else 'falls'} by {abs(found.total):.0%}"

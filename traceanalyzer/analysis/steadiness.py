@@ -1,6 +1,7 @@
 """Is a series of self-times steady? Slow head, changepoint, drift, two modes, noise, dependence.
 
-numpy only: these run in every report, and importing scipy.stats costs over a second. Each function names its method.
+scipy, which costs more to import than a whole report, is loaded only where a series may hold a finding that needs it.
+Each function names its method.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from traceanalyzer.trace.tables import Int64
 
 LEAST_SEGMENT = 5
 _DRIFT_POINTS = 200
-_Z999 = 3.2905
+_CERTAINTY = 0.999
 """A report tests many series: at 95 %, steady runs with scatter would be called drifting one time in twenty."""
 
 
@@ -83,10 +84,15 @@ class Steadiness:
             return self.change
         return changepoint(self.values[self.head.iterations :], self.level_shift)
 
+    def drift(self, least: float) -> Drift | None:
+        """Return the slope of the series, None of too few values or where it surely is under ``least``."""
+        if least not in self._drifts:
+            self._drifts[least] = drift(self.values, least)
+        return self._drifts[least]
+
     @cached_property
-    def drift(self) -> Drift | None:
-        """The slope of the series, or None of too few values."""
-        return drift(self.values)
+    def _drifts(self) -> dict[float, Drift | None]:
+        return {}
 
     @cached_property
     def modes(self) -> tuple[float, float, float] | None:
@@ -152,24 +158,26 @@ def changepoint(values: Int64, least_shift: float = LEVEL_SHIFT.default) -> Chan
     return Change(at, *levels)
 
 
-def drift(values: Int64) -> Drift | None:
-    """Return the Theil-Sen slope over the series, with Sen's 99.9 % interval; None under ten values.
+def drift(values: Int64, least: float) -> Drift | None:
+    """Return the Theil-Sen slope over the series, with its 99.9 % interval (scipy.stats.theilslopes).
 
-    Long series are thinned to 200 points, evenly.
+    None under ten values, and where the medians of the two halves differ by under two fifths of ``least`` (a straight
+    drift moves them apart by half of it): scipy, which takes longer to load than a report to make, is loaded for what
+    may be a finding only. Long series are thinned to 200 points, evenly.
     """
     n = len(values)
     if n < 10:
         return None
+    early, late = float(np.median(values[: n // 2])), float(np.median(values[n // 2 :]))
+    if not early or abs(late / early - 1) < 0.4 * least:
+        return None
+    from scipy.stats import theilslopes
+
     at = np.unique(np.linspace(0, n - 1, min(n, _DRIFT_POINTS)).astype(np.int64))
     y = values[at].astype(np.float64)
-    i, j = np.triu_indices(len(at), 1)
-    slopes = np.sort((y[j] - y[i]) / (at[j] - at[i]))
-    m = len(at)
-    half = _Z999 * math.sqrt(m * (m - 1) * (2 * m + 5) / 18)
-    low = max(0, math.floor((len(slopes) - half) / 2))
-    high = min(len(slopes) - 1, math.ceil((len(slopes) + half) / 2))
+    slope, _, low, high = theilslopes(y, at, _CERTAINTY)
     scale = (n - 1) / float(np.median(y)) if np.median(y) else 0.0
-    return Drift(float(np.median(slopes)) * scale, float(slopes[low]) * scale, float(slopes[high]) * scale)
+    return Drift(float(slope) * scale, float(low) * scale, float(high) * scale)
 
 
 def two_modes(values: Int64, least_gap: float = MODE_GAP.default) -> tuple[float, float, float] | None:
@@ -219,17 +227,15 @@ def effective_n(n: int, rho: float | None) -> float:
 
 
 def kendall(x: Int64, y: Int64) -> tuple[float, float]:
-    """Return Kendall's tau-b of two series and its z under independence (normal approximation, no tie correction of z).
+    """Return Kendall's tau-b of two series and its two-sided p under independence (scipy.stats.kendalltau).
 
     Long series are thinned to 400 points, evenly.
     """
+    from scipy.stats import kendalltau
+
     if len(x) > 400:
         at = np.linspace(0, len(x) - 1, 400).astype(np.int64)
         x, y = x[at], y[at]
-    n = len(x)
-    i, j = np.triu_indices(n, 1)
-    dx, dy = np.sign(x[j] - x[i]), np.sign(y[j] - y[i])
-    score = float((dx * dy).sum())
-    norm = math.sqrt(float(np.count_nonzero(dx)) * float(np.count_nonzero(dy)))
-    z = score / math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
-    return (score / norm if norm else 0.0), z
+    found = kendalltau(x, y)
+    tau, p = float(found.statistic), float(found.pvalue)
+    return (tau, p) if math.isfinite(tau) and math.isfinite(p) else (0.0, 1.0)

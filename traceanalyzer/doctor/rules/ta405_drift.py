@@ -86,7 +86,7 @@ class Drifting(Rule):
                 or op.steady.change is not None
             ):
                 continue
-            trend = op.steady.drift
+            trend = op.steady.drift(analysis.options.threshold(DRIFT_CHANGE))
             if (
                 trend is None
                 or abs(trend.total) <= analysis.options.threshold(DRIFT_CHANGE)

@@ -51,7 +51,7 @@ _STARTS = list(accumulate(_PAUSES))
 
 GAP_TAU = Threshold("gap_tau", 0.3, "Kendall tau", "a rank correlation that one in three pairs carries")
 GAP_EFFECT = Threshold("gap_effect", 0.03, "relative change", "3 % is more than the interval of most medians")
-GAP_Z = Threshold("gap_z", 2.576, "standard deviations", "p = 0.01, two-sided")
+GAP_P = Threshold("gap_p", 0.01, "p, two-sided", "one chance in a hundred, for an effect of this size besides")
 GAP_CALLS = Threshold("gap_calls", 30, "calls", "fewer show no rank correlation of this size")
 GAP_VALUES = Threshold("gap_values", 5, "different gaps", "gaps that hardly differ explain nothing")
 
@@ -62,7 +62,7 @@ class GapDependentDuration(Rule):
     code = "TA502"
     name = "gap-dependent-duration"
     family = "clocks"
-    thresholds = (GAP_TAU, GAP_EFFECT, GAP_Z, GAP_CALLS, GAP_VALUES)
+    thresholds = (GAP_TAU, GAP_EFFECT, GAP_P, GAP_CALLS, GAP_VALUES)
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "longer after longer pauses",
@@ -96,7 +96,7 @@ class GapDependentDuration(Rule):
         found = []
         rows = analysis.trace.activities
         tau_limit, effect_limit = analysis.options.threshold(GAP_TAU), analysis.options.threshold(GAP_EFFECT)
-        z_limit, least, values = (analysis.options.threshold(t) for t in (GAP_Z, GAP_CALLS, GAP_VALUES))
+        p_limit, least, values = (analysis.options.threshold(t) for t in (GAP_P, GAP_CALLS, GAP_VALUES))
         for op in analysis.operations:
             if len(op.worked) < least or op.kernels_per_iteration != 1:
                 continue
@@ -104,13 +104,15 @@ class GapDependentDuration(Rule):
             gaps, own = analysis.waits.gap_ns[first], rows.dur_ns[first]
             if len(np.unique(gaps)) < values or np.median(gaps) <= 0:
                 continue
-            tau, z = steadiness.kendall(gaps, own)
             middle = np.median(gaps)
             low, high = own[gaps <= middle], own[gaps > middle]
             if not len(low) or not len(high):
                 continue
             effect = float(np.median(high)) / float(np.median(low)) - 1
-            if tau <= tau_limit or z < z_limit or effect <= effect_limit:
+            if effect <= effect_limit:
+                continue
+            tau, p = steadiness.kendall(gaps, own)
+            if tau <= tau_limit or p >= p_limit:
                 continue
             name = short(op.iterations.name)
             found.append(
@@ -124,7 +126,8 @@ class GapDependentDuration(Rule):
                     {
                         "tau": round(tau, 6),
                         "threshold_tau": tau_limit,
-                        "z": round(z, 3),
+                        "p": float(f"{p:.3g}"),
+                        "threshold_p": p_limit,
                         "effect": round(effect, 6),
                         "threshold_effect": effect_limit,
                         "calls": len(own),

@@ -95,7 +95,7 @@ class Autocorrelated(Rule):
             ):
                 continue
             rho = op.steady.lag_one
-            trend = op.steady.drift
+            trend = op.steady.drift(analysis.options.threshold(DRIFT_CHANGE))
             drifting = (
                 trend is not None
                 and abs(trend.total) > analysis.options.threshold(DRIFT_CHANGE)
