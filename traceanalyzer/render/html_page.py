@@ -180,7 +180,7 @@ def _kernel(k: KernelRow) -> dict[str, Any]:
         "full": _text(k.name, FULL_NAME) + (f" {_text(k.config, 200)}" if k.config else ""),
         "cells": _cells(k),
         "bar": ratio,
-        "queue": "in graph" if inside else show.queue(k.queue, k.grade),
+        "queue": "in graph" if inside else _text(show.queue(k.queue, k.grade), 40),
         "reason": _text(k.queue_reason, 300),
         "variants": [
             {"label": _text(v.config or "configuration not recorded", 200), "cells": _cells(v)}
@@ -291,7 +291,7 @@ def _idle_bar(report: ReportData, device: DeviceRow, idle: IdleRow) -> dict[str,
             drawn.append({"kind": kind, "swatch": swatch, "x": round(x, 2), "width": round(width, 2), "text": text})
             x += width
     label = _text(f"device {device.device} {device.owner} {device.name}".strip(), 200)
-    label += f": {show.us(device.span_us)} us span, queue {show.queue(device.queue, device.grade)}"
+    label += f": {show.us(device.span_us)} us span, queue {_text(show.queue(device.queue, device.grade), 40)}"
     return {"label": label, "parts": drawn, "text": "; ".join(p["text"] for p in drawn)}
 
 

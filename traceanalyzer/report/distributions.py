@@ -72,7 +72,7 @@ def distribution(title: str, kind: str, values: Values, marks: list[Mark]) -> Di
         title=title,
         kind="operation" if kind == "operation" else "kernel",
         logarithmic=logarithmic,
-        edges_ns=[round(e, 1) for e in edges.tolist()],
+        edges_ns=[round(e, 4) for e in edges.tolist()],
         bands=[_band(label, v, edges) for label, v in values],
         marks=marks,
     )

@@ -1,0 +1,188 @@
+"""The page as text: its policy fits its contents, nothing of a trace becomes markup, sizes are bounded."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import traceanalyzer as ta
+from tests.render.fakes import hostile, make, op, report
+from tests.render.test_fake_reports import TEXTS
+from traceanalyzer.cli import cli
+from traceanalyzer.options import AnalysisOptions
+from traceanalyzer.render.html_page import render_page
+from traceanalyzer.render.page_assets import page_assets, page_data
+from traceanalyzer.report import model
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "samples" / "cpu_bound_loop.json"
+VOID = {"meta", "link", "br", "input"}
+
+
+class Page(HTMLParser):
+    """Collects elements, attributes and the contents of scripts and styles, and checks that elements nest."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.raw: list[tuple[str, str]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+            if tag in ("script", "style"):
+                self.raw.append((tag, ""))
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open[-1] == tag, f"</{tag}> closes <{self.open[-1]}>"
+        self.open.pop()
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("script", "style"):
+            tag, text = self.raw[-1]
+            self.raw[-1] = (tag, text + data)
+
+
+@pytest.fixture(scope="module")
+def sample() -> str:
+    return render_page(ta.analyze(SAMPLE, options=AnalysisOptions(figures=True)).data)
+
+
+def test_the_policy_names_exactly_the_scripts_and_styles_of_the_page(sample):
+    page = Page(sample)
+    policy = next(
+        a["content"] for t, a in page.elements if t == "meta" and a.get("http-equiv") == "Content-Security-Policy"
+    )
+    scripts = [a for t, a in page.elements if t == "script"]
+    assert [a.get("type") for a in scripts] == ["application/json", None, None]
+    hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(x.encode()).digest()).decode()}'" for _, x in page.raw]
+    style, _data, library, own = hashes
+    assert policy == (
+        f"default-src 'none'; script-src {library} {own}; style-src {style}; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_nothing_in_the_page_is_fetched_or_needs_an_exception_from_the_policy(sample):
+    for tag, attributes in Page(sample).elements:
+        assert "style" not in attributes
+        assert not [a for a in attributes if a.startswith("on")]
+        assert "src" not in attributes
+        if "href" in attributes:
+            assert attributes["href"].startswith(("#", "data:,")), (tag, attributes)
+    assert "eval(" not in sample
+    assert "innerHTML" not in sample
+
+
+def test_ids_are_unique_and_links_lead_somewhere(sample):
+    elements = Page(sample).elements
+    ids = [a["id"] for _, a in elements if "id" in a]
+    assert len(ids) == len(set(ids))
+    targets = {a["href"][1:] for t, a in elements if t == "a" and a["href"].startswith("#")}
+    assert targets <= set(ids)
+    assert {"rule-TA201", "k-0", "timeline"} <= targets
+
+
+def test_the_licence_of_the_library_stands_in_the_page(sample):
+    assert "uPlot 1.6.32" in sample
+    assert "Copyright (c) 2022 Leon Sorokin" in sample
+    assert "uPlot (v1.6.32)" in page_assets().library
+
+
+@pytest.mark.parametrize("text", sorted(TEXTS))
+def test_no_text_of_a_report_becomes_markup(text):
+    page = Page(render_page(hostile(TEXTS[text], rows=30, kernels=100)))
+    assert page.open == []
+    assert [t for t, _ in page.elements if t in ("img", "iframe", "object", "embed", "base", "form")] == []
+    assert sum(t == "script" for t, _ in page.elements) == 3
+
+
+@pytest.mark.parametrize("text", sorted(TEXTS))
+def test_the_page_is_plain_printable_text_whatever_the_names(text):
+    found = render_page(hostile(TEXTS[text], rows=10, kernels=30))
+    found.encode("utf-8")
+    body = found[found.index("<body>") : found.index('<script type="application/json"')]
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\u200b-\u200f]", body.replace("\n", ""))
+
+
+def test_the_size_is_bounded_whatever_the_number_and_length_of_names():
+    assert len(render_page(hostile("@" * 10_000, rows=40, kernels=3000)).encode()) < 12_000_000
+    assert len(render_page(hostile("kernel", rows=40, kernels=3000)).encode()) < 6_000_000
+
+
+@pytest.mark.parametrize("value", ["</script>", "<!--", "<script", "]]>", "\u2028", "\ud800", "&amp;"])
+def test_data_cannot_end_its_block(value):
+    text = page_data({"a": [value]})
+    assert not re.search(r"[<>&]|[^\x20-\x7e]", text)
+    assert json.loads(text)["a"][0].replace("\ufffd", "\ud800") == value
+
+
+def test_a_report_without_figures_is_a_page_of_tables():
+    found = render_page(ta.analyze(SAMPLE).data)
+    assert 'id="chart-timeline"' not in found
+    assert 'id="kernel-table"' in found
+    assert "data-view" not in found.split("<script")[0]
+
+
+def test_the_empty_report_is_a_page():
+    page = Page(render_page(report()))
+    assert page.open == []
+
+
+def test_a_reading_that_was_measured_stands_beside_the_closed_form():
+    one = op("my_op", readings_measured={"event_pair": 44.25, "backlog": 9.5}, readings_predicted={})
+    found = render_page(report(ops=[one]))
+    assert '<th scope="col">measured</th>' in found
+    assert "44.25" in found
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', found)[1])
+    rows = {r[0]: r[1:] for r in data["ladders"][0]["rows"]}
+    assert rows["event pair per call"] == [13.0, 26.0, 44.25]
+    assert rows["backlog"] == [None, None, 9.5]
+
+
+def test_the_bar_of_idle_time_adds_up_to_the_span():
+    device = make(model.DeviceRow, device=0, span_us=100.0, busy_us=25.0)
+    idle = make(model.IdleRow, idle_us=75.0, host_us=50.0, sync_us=20.0, launch_us=15.0, unattributed_us=10.0)
+    found = render_page(report(devices=[device], idle=[idle]))
+    widths = [float(w) for w in re.findall(r'<rect class="f-\w+" x="[\d.]+" width="([\d.]+)" height="24">', found)]
+    assert widths == [250.0, 300.0, 200.0, 150.0, 100.0]
+
+
+def test_clocks_that_disagree_leave_the_cause_of_idle_time_open():
+    device = make(model.DeviceRow, device=0, span_us=100.0, busy_us=25.0)
+    idle = make(model.IdleRow, idle_us=75.0, host_us=50.0)
+    found = render_page(replace(report(devices=[device], idle=[idle]), clock=make(model.Clock, state="disagree")))
+    assert "cause not judged: clocks disagree" in found
+    assert "idle, the host had not called yet" not in found
+
+
+def test_the_title_says_the_verdict(sample):
+    assert re.search(r"<title>Suspect: CPU-bound queue\. .* - cpu_bound_loop\.json</title>", sample)
+
+
+def test_the_command_writes_the_page(tmp_path):
+    target = tmp_path / "report.html"
+    result = CliRunner().invoke(cli, ["report", str(SAMPLE), "--format", "html", "-o", str(target)])
+    assert result.exit_code == 0, result.output
+    text = target.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>\n")
+    assert 'id="chart-timeline"' in text
+    assert str(ROOT) not in text
+
+
+def test_two_runs_write_the_same_page(sample):
+    assert render_page(ta.analyze(SAMPLE, options=AnalysisOptions(figures=True)).data) == sample
