@@ -12,15 +12,20 @@ from typing import TYPE_CHECKING, Any
 from traceanalyzer._version import __version__
 
 if TYPE_CHECKING:
-    from traceanalyzer.api import analyze, read
+    from traceanalyzer.api import analyze, compare, read
     from traceanalyzer.options import AnalysisOptions, ReadLimits, Selection
     from traceanalyzer.report.public import Report
+    from traceanalyzer.report.public_comparison import Comparison
 
-__all__ = ["AnalysisOptions", "ReadLimits", "Report", "Selection", "__version__", "analyze", "read"]
+__all__ = [
+    "AnalysisOptions", "Comparison", "ReadLimits", "Report", "Selection", "__version__", "analyze", "compare", "read",
+]  # fmt: skip
 
 # Loaded on first use: `import traceanalyzer` and `traceanalyze --help` must not pay for numpy.
 _HOMES = {
     "analyze": "traceanalyzer.api",
+    "compare": "traceanalyzer.api",
+    "Comparison": "traceanalyzer.report.public_comparison",
     "read": "traceanalyzer.api",
     "AnalysisOptions": "traceanalyzer.options",
     "ReadLimits": "traceanalyzer.options",

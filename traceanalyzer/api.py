@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ from traceanalyzer.analysis.pipeline import Analysis, analyse
 from traceanalyzer.doctor.engine import diagnose
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.registry import chosen_rules
+from traceanalyzer.errors import OptionError
 from traceanalyzer.options import AnalysisOptions, Selection
 from traceanalyzer.report.build import build_report
 from traceanalyzer.report.public import Report
@@ -18,8 +21,9 @@ from traceanalyzer.trace.tables import Trace
 
 if TYPE_CHECKING:
     from traceanalyzer.report.annotations import Annotations as Annotations
+    from traceanalyzer.report.public_comparison import Comparison
 
-__all__ = ["analyze", "read", "report_of"]
+__all__ = ["analyze", "compare", "compare_all", "read", "report_of"]
 
 
 def analyze(
@@ -63,3 +67,56 @@ def examine(trace: Trace, options: AnalysisOptions | None = None) -> tuple[Analy
     analysis = analyse(trace, options)
     findings, abstentions = diagnose(analysis, chosen_rules(analysis.options.select, analysis.options.ignore))
     return analysis, findings, Report(build_report(analysis, findings, abstentions))
+
+
+def compare(
+    base: str | Path | Report,
+    head: str | Path | Report,
+    *,
+    options: AnalysisOptions | None = None,
+    allow_different: bool = False,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Return the comparison of two traces, saved JSON reports, or reports, in any mixture.
+
+    Ratios are head over base of medians, below 1 where the head is faster. ``allow_different`` compares what differs in
+    device, selection or inputs (TA704). A report made without ``AnalysisOptions(samples=True)`` has no samples: its
+    medians' intervals stand in. Raises :class:`~traceanalyzer.errors.TraceAnalyzerError`.
+    """
+    return compare_all(base, [head], options=options, allow_different=allow_different, progress=progress)[0]
+
+
+def compare_all(
+    base: str | Path | Report,
+    heads: Sequence[str | Path | Report],
+    *,
+    options: AnalysisOptions | None = None,
+    allow_different: bool = False,
+    progress: Progress | None = None,
+) -> list[Comparison]:
+    """Return one comparison of the base with each head, in order; the base is read once."""
+    from traceanalyzer.analysis.compare import compare_sides
+    from traceanalyzer.report.compare_build import build_comparison
+    from traceanalyzer.report.public_comparison import Comparison
+    from traceanalyzer.report.saved import read_report, saved_schema
+    from traceanalyzer.report.sides import side_of
+
+    options = replace(options or AnalysisOptions(), samples=True)
+
+    def load(given: str | Path | Report) -> tuple[Report, str]:
+        if isinstance(given, Report):
+            return given, "report"
+        if saved_schema(given):
+            return Report(read_report(given)), "report"
+        return analyze(given, options=options, progress=progress), "trace"
+
+    first, source = load(base)
+    side = side_of(first.data, source)
+    result = []
+    for given in heads:
+        other, kind = load(given)
+        compared = compare_sides(side, side_of(other.data, kind), options, allow_different)
+        result.append(
+            Comparison(build_comparison(compared, first.data, other.data, bool(options.claims), allow_different))
+        )
+    return result

@@ -29,6 +29,7 @@ class _Group(click.Group):
             "command",
             "Report what a trace says, and whether it can be trusted.",
         ),
+        "compare": ("traceanalyzer.commands.compare", "command", "Is HEAD faster than BASE, and by which protocol?"),
         "check": ("traceanalyzer.commands.check", "command", "Findings alone, for continuous integration."),
         "annotate": (
             "traceanalyzer.commands.annotate",

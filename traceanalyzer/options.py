@@ -113,12 +113,19 @@ CLAIM_TOLERANCE = Threshold(
     "relative difference",
     "stated times are rounded and runs differ: within 5 % it is the same number (TA706, TA709)",
 )
+SAME_WITHIN = Threshold(
+    "same_within", 0.01, "relative change", "under 1 % two builds of the same code differ (numbers.md, TA705)"
+)
+FALSE_DISCOVERY = Threshold(
+    "false_discovery", 0.05, "share of differences", "one false difference in twenty (Benjamini-Hochberg, TA705)"
+)
+CLOCK_CHANGE = Threshold("clock_change", 0.05, "relative change", "5 % of clock is up to 5 % of time (TA704)")
 
 ANALYSIS_THRESHOLDS: dict[str, Threshold] = {
     t.name: t
     for t in (
         STARVED_FRACTION, FULL_FRACTION, IDLE_SHARE, COPY_SHARE, LOST_SHARE, EARLY_US, SKEW_DISPATCH_SHARE, LONG_PAUSE_US,
-        HEAD_RATIO, LEVEL_SHIFT, MODE_GAP, CLAIM_TOLERANCE,
+        HEAD_RATIO, LEVEL_SHIFT, MODE_GAP, CLAIM_TOLERANCE, SAME_WITHIN, FALSE_DISCOVERY, CLOCK_CHANGE,
     )
 }  # fmt: skip
 """Thresholds of the analyses, by name. Those of a rule stand in the rule's file; all of them:
@@ -167,6 +174,8 @@ class AnalysisOptions:
     """Make the data of the charts too (``--format html``)."""
     clear_us: float | None = None
     """Device time of a cache clear for the do_bench reading; None takes it from the device's name."""
+    samples: bool = False
+    """Keep samples of self-times in the report, as a comparison needs them (``report --format json`` does)."""
 
     def __post_init__(self) -> None:
         if not self.thresholds:

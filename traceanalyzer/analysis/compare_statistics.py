@@ -55,14 +55,14 @@ class Times:
 class Ratio:
     """Head over base of the medians. ``interval`` is None where there is none and ``reason`` says why.
 
-    ``se`` is the standard error of the logarithm; ``effective`` the independent values each side is worth;
+    ``log_draws`` are bootstrap logarithms of the ratio, empty without interval; ``effective`` the independent values each side is worth;
     ``blocks`` whether dependence was found; ``from_interval`` whether a side had no samples. ``n_needed``: values per
     side, alike in scatter, after which the interval would be expected to decide; None where it decides or nothing helps.
     """
 
     ratio: float | None
     interval: tuple[float, float] | None
-    se: float | None
+    log_draws: Floats
     effective: tuple[float, float]
     blocks: bool
     from_interval: bool
@@ -166,7 +166,8 @@ def level_inflation(values: Values) -> float:
 
 def _under_median(values: Values) -> Floats:
     middle = np.median(values)
-    return (np.asarray(values) < middle) + 0.5 * (np.asarray(values) == middle)
+    under: Floats = (np.asarray(values) < middle) + 0.5 * (np.asarray(values) == middle)
+    return under
 
 
 def block_length(n: int, rho: float) -> int:
@@ -216,36 +217,29 @@ def clock_step(values: Values) -> int:
     return int(np.gcd.reduce(np.diff(distinct)))
 
 
-def compare_medians(base: Times, head: Times, same_within: float = 0.01) -> Ratio:
-    """Return the ratio of medians with its interval; see :class:`Ratio`."""
+def compare_medians(base: Times, head: Times, same_within: float = 0.01, stream: int = 0) -> Ratio:
+    """Return the ratio of medians with its interval; see :class:`Ratio`. ``stream`` keeps the draws of several ratios apart."""
+    nothing = np.empty(0)
     if base.p50_ns <= 0 or head.p50_ns <= 0:
         which = "base" if base.p50_ns <= 0 else "head"
-        return Ratio(
-            None,
-            None,
-            None,
-            (base.count, head.count),
-            False,
-            False,
-            None,
-            f"the median of the {which} is 0: shorter than its clock's step",
-        )
+        why = f"the median of the {which} is 0: shorter than its clock's step"
+        return Ratio(None, None, nothing, (base.count, head.count), False, False, None, why)
     ratio = head.p50_ns / base.p50_ns
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng([SEED, stream])
     below, base_worth, base_blocks = median_draws(base, rng)
     above, head_worth, head_blocks = median_draws(head, rng)
     worth, blocks = (base_worth, head_worth), base_blocks or head_blocks
     thin = any(not len(t.values) for t in (base, head))
     if below is None or above is None:
-        return Ratio(ratio, None, None, worth, blocks, thin, stats.MIN_N_FOR_INTERVAL, _too_few(base, head, worth))
-    low, high = _interval(below, above, ratio)
-    se = (math.log(high) - math.log(low)) / (2 * Z95)
+        why = _too_few(base, head, worth)
+        return Ratio(ratio, None, nothing, worth, blocks, thin, stats.MIN_N_FOR_INTERVAL, why)
+    logs: Floats = np.log(np.maximum(above, 0.5)) - np.log(np.maximum(below, 0.5))
+    low, high = _bounds(logs, ratio)
     needed = _needed(ratio, (low, high), (base.count, head.count), same_within)
-    return Ratio(ratio, (low, high), se, worth, blocks, thin, needed)
+    return Ratio(ratio, (low, high), logs, worth, blocks, thin, needed)
 
 
-def _interval(below: Floats, above: Floats, ratio: float) -> tuple[float, float]:
-    logs = np.log(np.maximum(above, 0.5)) - np.log(np.maximum(below, 0.5))
+def _bounds(logs: Floats, ratio: float) -> tuple[float, float]:
     low, high = np.exp(np.quantile(logs, [0.025, 0.975])).tolist()
     return min(low, ratio), max(high, ratio)
 
@@ -295,7 +289,7 @@ def verdict_of(found: Ratio, same_within: float = 0.01) -> str:
 
 def differs_p(found: Ratio, same_within: float = 0.01) -> float | None:
     """Return the two-sided p-value of "the ratio lies within 1 +- ``same_within``" (normal, on the logarithm)."""
-    if found.ratio is None or found.interval is None or found.se is None:
+    if found.ratio is None or found.interval is None:
         return None
     beyond = max(math.log((1 - same_within) / found.ratio), math.log(found.ratio / (1 + same_within)))
     if beyond <= 0:
@@ -318,7 +312,7 @@ def withdrawn(p_values: list[float | None], level: float = 0.05) -> list[bool]:
 
 
 def pooled(found: list[Ratio], weights: list[float]) -> tuple[float, tuple[float, float] | None] | None:
-    """Return the weighted geometric mean of ratios and its interval (delta method); None of nothing.
+    """Return the weighted geometric mean of ratios and its bootstrap interval; None of nothing.
 
     The interval is None where a ratio has none.
     """
@@ -326,8 +320,8 @@ def pooled(found: list[Ratio], weights: list[float]) -> tuple[float, tuple[float
     total = sum(w for _, w in known)
     if not known or total <= 0:
         return None
-    logs = sum(w * math.log(r.ratio) for r, w in known if r.ratio is not None) / total
-    if any(r.se is None for r, _ in known):
-        return math.exp(logs), None
-    se = math.sqrt(sum((w * (r.se or 0.0)) ** 2 for r, w in known)) / total
-    return math.exp(logs), (math.exp(logs - Z95 * se), math.exp(logs + Z95 * se))
+    mean = math.exp(sum(w * math.log(r.ratio) for r, w in known if r.ratio is not None) / total)
+    if any(r.interval is None for r, _ in known):
+        return mean, None
+    logs: Floats = sum((w / total * r.log_draws for r, w in known), np.zeros(DRAWS))
+    return mean, _bounds(logs, mean)

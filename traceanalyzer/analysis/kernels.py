@@ -38,7 +38,8 @@ class KernelFacts:
 
     ``config`` is the configuration number where all rows share one, else ``None`` and ``variants`` holds
     (configuration number, facts of its rows). ``in_graph`` counts rows that are nodes of a graph launch: an
-    event pair cannot stand around them, so they have no reading of their own.
+    event pair cannot stand around them, so they have no reading of their own. ``rows`` numbers its device rows, by
+    stream and start.
     """
 
     name: int
@@ -55,6 +56,7 @@ class KernelFacts:
     queue: QueueVerdict | None
     config: int | None
     variants: list[KernelFacts]
+    rows: Int64
 
 
 def self_time(durations: Int64, table_total_ns: int) -> SelfTime:
@@ -124,6 +126,7 @@ def kernel_table(
             queue=queue,
             config=configs[0] if len(configs) == 1 else None,
             variants=sorted(split, key=lambda f: -f.time.total_ns),
+            rows=part,
         )
 
     order = at[np.argsort(rows.name[at], kind="stable")]

@@ -135,6 +135,7 @@ def command(
     if output_format == "json":
         from traceanalyzer.render.json_v1 import render_json
 
+        samples=output_format == "json",
         text = render_json(data)
     elif summary:
         from traceanalyzer.commands.reproduce import command_line

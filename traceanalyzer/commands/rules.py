@@ -16,15 +16,15 @@ from traceanalyzer.commands.output import utf8_stdout, write_output
 def rules(output_format: str) -> None:
     """List every rule."""
     from traceanalyzer.doctor.docs import rule_dict, rules_page, summary
-    from traceanalyzer.doctor.registry import RULES
+    from traceanalyzer.doctor.registry import ALL_RULES
 
     if output_format == "json":
-        text = json.dumps([rule_dict(r) for r in RULES], indent=1)
+        text = json.dumps([rule_dict(r) for r in ALL_RULES], indent=1)
     elif output_format == "markdown":
         text = rules_page()
     else:
-        width = max(len(r.name) for r in RULES)
-        text = "\n".join(f"{r.code}  {r.name:{width}}  {summary(r)}" for r in RULES)
+        width = max(len(r.name) for r in ALL_RULES)
+        text = "\n".join(f"{r.code}  {r.name:{width}}  {summary(r)}" for r in ALL_RULES)
     utf8_stdout()
     write_output(text, None)
 

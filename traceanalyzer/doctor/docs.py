@@ -7,18 +7,18 @@ import sys
 from textwrap import dedent, indent
 from typing import Any
 
-from traceanalyzer.doctor.registry import RULES
-from traceanalyzer.doctor.rule import SECTIONS, Rule
+from traceanalyzer.doctor.registry import ALL_RULES
+from traceanalyzer.doctor.rule import SECTIONS, RuleBase
 
 
-def summary(rule: type[Rule]) -> str:
+def summary(rule: type[RuleBase]) -> str:
     """Return what the rule finds, in one sentence."""
     first = (sys.modules[rule.__module__].__doc__ or "").strip().splitlines()[0]
     text = first.partition(": ")[2]
     return text[:1].upper() + text[1:]
 
 
-def sections(rule: type[Rule]) -> dict[str, str]:
+def sections(rule: type[RuleBase]) -> dict[str, str]:
     """Return the sections of a rule's module docstring by title; a missing one is missing here too."""
     lines = inspect.cleandoc(sys.modules[rule.__module__].__doc__ or "").splitlines()
     found: dict[str, list[str]] = {}
@@ -31,7 +31,7 @@ def sections(rule: type[Rule]) -> dict[str, str]:
     return {title: dedent("\n".join(body)).strip() for title, body in found.items()}
 
 
-def rule_markdown(rule: type[Rule]) -> str:
+def rule_markdown(rule: type[RuleBase]) -> str:
     """Return the page of one rule."""
     lines = [f"## {rule.code} {rule.name}", "", summary(rule), ""]
     for title, body in sections(rule).items():
@@ -40,27 +40,27 @@ def rule_markdown(rule: type[Rule]) -> str:
         lines += ["| threshold | default | unit | why |", "| --- | --- | --- | --- |"]
         lines += [f"| `{t.name}` | {t.default:g} | {t.unit} | {t.reason} |" for t in rule.thresholds]
         lines.append("")
-    lines += ["Fires on: " + "; ".join(e.title for e in rule.positive) + ".", ""]
-    lines += ["Silent on: " + "; ".join(e.title for e in rule.negative) + ".", ""]
+    lines += ["Fires on: " + "; ".join(rule.titles(True)) + ".", ""]
+    lines += ["Silent on: " + "; ".join(rule.titles(False)) + ".", ""]
     return "\n".join(lines)
 
 
-def rule_text(rule: type[Rule]) -> str:
+def rule_text(rule: type[RuleBase]) -> str:
     """Return one rule for a terminal."""
     lines = [f"{rule.code} {rule.name}", summary(rule), ""]
     for title, body in sections(rule).items():
         lines += [title, indent(body, "  "), ""]
     lines += [f"--threshold {t.name}={t.default:g} ({t.unit}): {t.reason}" for t in rule.thresholds]
-    lines += [f"fires on: {e.title}" for e in rule.positive] + [f"silent on: {e.title}" for e in rule.negative]
+    lines += [f"fires on: {t}" for t in rule.titles(True)] + [f"silent on: {t}" for t in rule.titles(False)]
     return "\n".join(lines)
 
 
-def rule_dict(rule: type[Rule]) -> dict[str, Any]:
+def rule_dict(rule: type[RuleBase]) -> dict[str, Any]:
     """Return one rule as plain values."""
     return {
         "code": rule.code, "name": rule.name, "family": rule.family, "since": rule.since, "summary": summary(rule), "sections": sections(rule),
         "thresholds": {t.name: {"default": t.default, "unit": t.unit, "reason": t.reason} for t in rule.thresholds},
-        "fires_on": [e.title for e in rule.positive], "silent_on": [e.title for e in rule.negative],
+        "fires_on": rule.titles(True), "silent_on": rule.titles(False),
     }  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def rules_index() -> str:
                 *head,
                 "| rule | finds |",
                 "| --- | --- |",
-                *(f"| [{r.code}]({r.code}.md) {r.name} | {summary(r)} |" for r in RULES),
+                *(f"| [{r.code}]({r.code}.md) {r.name} | {summary(r)} |" for r in ALL_RULES),
             ]
         )
         + "\n"
@@ -94,5 +94,5 @@ def rules_index() -> str:
 def rules_page() -> str:
     """Return every rule on one page of Markdown."""
     head = ["# Rules", "", _HEAD, "| rule | finds |", "| --- | --- |"]
-    head += [f"| [{r.code}](#{r.code.lower()}-{r.name}) {r.name} | {summary(r)} |" for r in RULES]
-    return "\n".join([*head, "", ""]) + "\n".join(rule_markdown(r) for r in RULES).rstrip() + "\n"
+    head += [f"| [{r.code}](#{r.code.lower()}-{r.name}) {r.name} | {summary(r)} |" for r in ALL_RULES]
+    return "\n".join([*head, "", ""]) + "\n".join(rule_markdown(r) for r in ALL_RULES).rstrip() + "\n"

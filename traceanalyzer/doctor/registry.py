@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from traceanalyzer.doctor.rule import Rule
+from traceanalyzer.doctor.comparison_rule import ComparisonRule
+from traceanalyzer.doctor.rule import Rule, RuleBase
 from traceanalyzer.doctor.rules.ta101_no_device_activity import NoDeviceActivity
 from traceanalyzer.doctor.rules.ta102_no_host_activity import NoHostActivity
 from traceanalyzer.doctor.rules.ta103_lost_records import LostRecords
@@ -21,6 +22,7 @@ from traceanalyzer.doctor.rules.ta204_queue_full import QueueFull
 from traceanalyzer.doctor.rules.ta205_gaps_inside_op import GapsInsideOp
 from traceanalyzer.doctor.rules.ta206_graph_launch_bound import GraphLaunchBound
 from traceanalyzer.doctor.rules.ta207_flush_too_short import FlushTooShort
+from traceanalyzer.doctor.rules.ta208_rank_inversion import RankInversion
 from traceanalyzer.doctor.rules.ta301_sync_in_loop import SyncInLoop
 from traceanalyzer.doctor.rules.ta302_hidden_sync import HiddenSync
 from traceanalyzer.doctor.rules.ta303_blocking_launches import BlockingLaunches
@@ -47,6 +49,8 @@ from traceanalyzer.doctor.rules.ta605_autocorrelated import Autocorrelated
 from traceanalyzer.doctor.rules.ta701_other_stream import OtherStream
 from traceanalyzer.doctor.rules.ta702_kernel_set_changes import KernelSetChanges
 from traceanalyzer.doctor.rules.ta703_empty_iteration import EmptyIteration
+from traceanalyzer.doctor.rules.ta704_not_comparable import NotComparable
+from traceanalyzer.doctor.rules.ta705_within_noise import WithinNoise
 from traceanalyzer.doctor.rules.ta706_implausible_claim import ImplausibleClaim
 from traceanalyzer.doctor.rules.ta707_shared_device import SharedDevice
 from traceanalyzer.doctor.rules.ta709_claim_is_another_number import ClaimIsAnotherNumber
@@ -69,6 +73,7 @@ RULES: tuple[type[Rule], ...] = (
     GapsInsideOp,
     GraphLaunchBound,
     FlushTooShort,
+    RankInversion,
     SyncInLoop,
     HiddenSync,
     BlockingLaunches,
@@ -100,7 +105,12 @@ RULES: tuple[type[Rule], ...] = (
     ClaimIsAnotherNumber,
     WrongResult,
 )
-"""Every rule, integrity first. Codes are never used again for something else."""
+"""Every rule on one trace, integrity first. Codes are never used again for something else."""
+
+COMPARISON_RULES: tuple[type[ComparisonRule], ...] = (NotComparable, RankInversion, WithinNoise)
+"""Every rule on two traces, in the order they are reported. One rule may do both."""
+
+ALL_RULES: tuple[type[RuleBase], ...] = tuple(sorted({*RULES, *COMPARISON_RULES}, key=lambda r: r.code))
 
 SUPPRESSES: dict[str, frozenset[str]] = {
     "TA201": frozenset({"TA203", "TA501"}),
@@ -116,10 +126,10 @@ LEADS = (
 """Which warning the verdict names first: the nearest to the cause."""
 
 
-def rule_of(code: str) -> type[Rule]:
+def rule_of(code: str) -> type[RuleBase]:
     """Return the rule of a code or name. Raises OptionError with a suggestion for an unknown one."""
     wanted = code.strip()
-    for rule in RULES:
+    for rule in ALL_RULES:
         if wanted.upper() == rule.code or wanted.lower() == rule.name:
             return rule
     raise OptionError("unknown_rule", f"no rule is called {code!r}", hint=_suggestion(wanted))
@@ -131,18 +141,18 @@ def chosen_rules(select: Sequence[str], ignore: Sequence[str]) -> list[type[Rule
     An empty selection is every rule. Raises OptionError for a word that means no rule.
     """
 
-    def matching(word: str) -> list[type[Rule]]:
-        found = [r for r in RULES if r.code.startswith(word.strip().upper()) or r.name == word.strip().lower()]
+    def matching(word: str) -> list[type[RuleBase]]:
+        found = [r for r in ALL_RULES if r.code.startswith(word.strip().upper()) or r.name == word.strip().lower()]
         if not found or not word.strip():
             raise OptionError("unknown_rule", f"no rule is called {word!r}", hint=_suggestion(word))
         return found
 
-    wanted = [r for word in select for r in matching(word)] if select else list(RULES)
+    wanted = [r for word in select for r in matching(word)] if select else list(ALL_RULES)
     unwanted = {r for word in ignore for r in matching(word)}
     return [r for r in RULES if r in wanted and r not in unwanted]
 
 
 def _suggestion(word: str) -> str:
-    known = [r.code for r in RULES] + [r.name for r in RULES]
+    known = [r.code for r in ALL_RULES] + [r.name for r in ALL_RULES]
     near = get_close_matches(word.upper(), known, 2, 0.5) or get_close_matches(word.lower(), known, 2, 0.5)
     return f"did you mean {' or '.join(near)}?" if near else "traceanalyze rules lists them"

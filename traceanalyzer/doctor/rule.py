@@ -29,8 +29,8 @@ class Example:
     sidecar: Sidecar | None = None
 
 
-class Rule(ABC):
-    """One rule. The docstring of its module is its documentation, in the sections of :data:`SECTIONS`."""
+class RuleBase(ABC):
+    """What every rule has. The docstring of its module is its documentation, in the sections of :data:`SECTIONS`."""
 
     code: ClassVar[str]
     name: ClassVar[str]
@@ -38,12 +38,6 @@ class Rule(ABC):
     since: ClassVar[str] = "0.1.0"
     thresholds: ClassVar[tuple[Threshold, ...]] = ()
     """What it decides by: its own, declared in its file, and those of the analyses that it rests on."""
-    positive: ClassVar[tuple[Example, ...]]
-    negative: ClassVar[tuple[Example, ...]]
-
-    @abstractmethod
-    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
-        """Return findings (none: nothing wrong), or why this cannot be judged."""
 
     def finding(
         self, severity: Severity, grade: Grade, subject: str, headline: str, message: str,
@@ -55,6 +49,24 @@ class Rule(ABC):
     def abstain(self, reason: str) -> Abstained:
         """Return an abstention of this rule."""
         return Abstained(self.code, reason)
+
+    @classmethod
+    def titles(cls, fires: bool) -> list[str]:
+        """Return the titles of the examples that fire it, or of those that do not."""
+        kind = "positive" if fires else "negative"
+        examples = (*getattr(cls, kind, ()), *getattr(cls, f"pair_{kind}", ()))
+        return [e.title for e in examples]
+
+
+class Rule(RuleBase):
+    """One rule on one trace."""
+
+    positive: ClassVar[tuple[Example, ...]]
+    negative: ClassVar[tuple[Example, ...]]
+
+    @abstractmethod
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Return findings (none: nothing wrong), or why this cannot be judged."""
 
 
 SECTIONS = (

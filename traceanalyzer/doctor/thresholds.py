@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from traceanalyzer.doctor.registry import RULES
+from traceanalyzer.doctor.registry import ALL_RULES
 from traceanalyzer.options import ANALYSIS_THRESHOLDS, Threshold
 
 
@@ -12,6 +12,6 @@ from traceanalyzer.options import ANALYSIS_THRESHOLDS, Threshold
 def all_thresholds() -> dict[str, Threshold]:
     """Return the thresholds of the analyses, then those of the rules in the order of the rules. Do not change it."""
     found = dict(ANALYSIS_THRESHOLDS)
-    for rule in RULES:
+    for rule in ALL_RULES:
         found |= {t.name: t for t in rule.thresholds}
     return found

@@ -87,7 +87,7 @@ def render_console(report: ReportData, *, top: int = 20, width: int = WIDTH, col
 
 
 def render_blocks(shown: list[blocks.Block], lines: list[str], *, width: int = WIDTH) -> str:
-    """Return some blocks and the lines that follow them, without the rest of a report."""
+    """Return some blocks and the lines that follow them, without the rest of a report; blanks before a line indent it."""
     from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
@@ -102,14 +102,14 @@ def render_blocks(shown: list[blocks.Block], lines: list[str], *, width: int = W
         _print_block(console, block, line)
     console.print()
     for text in lines:
-        line(text)
+        line(text.lstrip(" "), indent=min(len(text) - len(text.lstrip(" ")), 8))
     return "\n".join(text.rstrip() for text in out.getvalue().splitlines()).strip("\n") + "\n"
 
 
 def _print_block(console: Console, block: blocks.Block, line: Line) -> None:
     console.print()
     line(block.title, "bold")
-    for number, part in enumerate(_parts(block, console.width)):
+    for number, part in enumerate(_parts(block, console.width) if block.rows else []):
         if number:
             line("(the same rows, continued)", indent=2)
         console.print(_table(part, console.width))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
+from traceanalyzer.report.comparison import COMPARE_SCHEMA, ComparisonData, Comparisons
 from traceanalyzer.report.model import ReportData
 
 # A pair of backslashes first, so that an escaped backslash before a "u" is not read as an escape.
@@ -17,6 +19,12 @@ def render_json(report: ReportData, *, indent: int | None = 1) -> str:
     All but ASCII is escaped, so that neither a terminal nor a wrong encoding can be hurt by a name.
     """
     return dump(report.to_dict(), indent=indent)
+
+
+def render_comparison_json(found: Sequence[ComparisonData], *, indent: int | None = 1) -> str:
+    """Return one comparison as standard JSON, or several in ``comparisons``."""
+    whole = found[0] if len(found) == 1 else Comparisons(COMPARE_SCHEMA, found[0].version, list(found))
+    return dump(whole.to_dict(), indent=indent)
 
 
 def dump(value: object, *, indent: int | None = 1) -> str:

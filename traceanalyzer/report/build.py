@@ -32,6 +32,10 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
     abstained = [model.Abstention(a.rule, clean(a.reason)) for a in abstentions]
     abstained += [model.Abstention("report", reason) for reason in _other_abstentions(analysis)]
     kernels, ops = _kernel_rows(analysis, analysis.kernels, clean), op_rows(analysis, clean)
+    if analysis.options.samples:
+        from traceanalyzer.report.samples import with_samples
+
+        ops, kernels = with_samples(analysis, ops, kernels)
     figures = None
     if analysis.options.figures:
         from traceanalyzer.report.figures import build_figures

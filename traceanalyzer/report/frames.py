@@ -11,7 +11,7 @@ import typing
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, Union
 
-from traceanalyzer.report import model
+from traceanalyzer.report import comparison, model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,11 +33,16 @@ _DTYPES = {str: "string", int: "Int64", float: "Float64", bool: "boolean"}
 
 def report_frame(table: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Return one report table as a frame; nested values (variants, pauses, numbers) stay Python objects."""
+    return typed_frame(ROW_TYPES[table], rows)
+
+
+def typed_frame(row_type: type[Any], rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return rows as a frame with a column per field of their type."""
     import pandas as pd
 
-    hints = typing.get_type_hints(ROW_TYPES[table], vars(model))
+    hints = typing.get_type_hints(row_type)
     columns = {}
-    for field in fields(ROW_TYPES[table]):
+    for field in fields(row_type):
         dtype = _DTYPES.get(_without_none(hints[field.name])[0], "object")
         columns[field.name] = pd.array([row[field.name] for row in rows], dtype=dtype)  # type: ignore[call-overload]
     return pd.DataFrame(columns)
@@ -64,6 +69,21 @@ def json_schema() -> dict[str, Any]:
         "$id": "urn:traceanalyzer:report:1",
         "title": "traceanalyzer report, version 1",
         **root,
+        "$defs": definitions,
+    }
+
+
+def compare_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the JSON comparison, version 1: of one head, or of several in ``comparisons``."""
+    definitions: dict[str, Any] = {}
+    for row_type in (comparison.ComparisonData, comparison.Comparisons):
+        found = _plain_schema(row_type, definitions)
+        definitions[found["$ref"].rpartition("/")[2]]["properties"]["schema"] = {"const": comparison.COMPARE_SCHEMA}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:traceanalyzer:compare:1",
+        "title": "traceanalyzer comparison, version 1",
+        "anyOf": [{"$ref": f"#/$defs/{t.__name__}"} for t in (comparison.ComparisonData, comparison.Comparisons)],
         "$defs": definitions,
     }
 

@@ -184,7 +184,11 @@ class ThreadRow:
 
 @dataclass(frozen=True)
 class KernelRow:
-    """One kernel name (or copy, fill). ``variants``: the same columns per launch configuration, if several."""
+    """One kernel name (or copy, fill). ``variants``: the same columns per launch configuration, if several.
+
+    ``first_us``: its first start, from the trace's start. Kept for comparisons when asked for: ``samples_us``,
+    self-times in order of start (evenly thinned where fewer than ``count``), with ``lag_one``, the autocorrelation of all of them.
+    """
 
     name: str
     short_name: str
@@ -213,6 +217,9 @@ class KernelRow:
     config: str | None
     variants: list[KernelRow] = field(default_factory=list)
 
+    first_us: float | None = None
+    samples_us: list[float] = field(default_factory=list)
+    lag_one: float | None = None
 
 @dataclass(frozen=True)
 class OpRow:
@@ -222,7 +229,8 @@ class OpRow:
     ``clear_p50_us`` and nowhere else. ``readings`` are closed forms of the timing model, ``readings_replayed`` the
     trace's own times through its queue, ``readings_measured`` what a capture measured (p50; empty without a sidecar),
     ``readings_predicted`` the closed forms for exactly those loops, from unprofiled dispatch and calibrated symbols;
-    ``symbols`` is what they were made from (us), ``symbol_sources`` how each was found.
+    ``symbols`` is what they were made from (us), ``symbol_sources`` how each was found. ``samples_us`` (self-times of
+    the ``samples_of`` calls that have work), ``dispatch_samples_us`` and ``lag_one`` as in KernelRow.
     """
 
     name: str
@@ -250,6 +258,10 @@ class OpRow:
     queue: str
     grade: str | None
 
+    samples_of: int = 0
+    samples_us: list[float] = field(default_factory=list)
+    dispatch_samples_us: list[float] = field(default_factory=list)
+    lag_one: float | None = None
 
 @dataclass(frozen=True)
 class PauseRow:

@@ -10,14 +10,15 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from traceanalyzer.report import model
-from traceanalyzer.report.frames import ROW_TYPES, json_schema
+from traceanalyzer.report import comparison, model
+from traceanalyzer.report.frames import ROW_TYPES, compare_schema, json_schema
 from traceanalyzer.trace import sidecar
 from traceanalyzer.trace.schema import SCHEMAS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "schema.md"
 SIDECAR_PAGE = ROOT / "docs" / "sidecar.md"
+COMPARE_SCHEMA_FILE = ROOT / "traceanalyzer" / "schemas" / "compare-1.schema.json"
 SCHEMA_FILE = ROOT / "traceanalyzer" / "schemas" / "report-1.schema.json"
 
 
@@ -63,6 +64,19 @@ def page() -> str:
         ]
         lines += [f"- `{f.name}`: {f.type}" for f in fields(row_type) if f.metadata.get("json", True)]
         lines.append("")
+    lines += [
+        "## Comparison",
+        "",
+        "`traceanalyzer.compare(BASE, HEAD)` and `compare --format json`; the JSON Schema is `traceanalyzer/schemas/compare-1.schema.json`.",
+        "",
+    ]
+    for row_type in (
+        comparison.ComparisonData, comparison.CompareVerdict, comparison.SideSummary, comparison.Condition, comparison.OpComparison,
+        comparison.KernelComparison, comparison.Comparisons,
+    ):  # fmt: skip
+        lines += [f"### {row_type.__name__}", "", " ".join((row_type.__doc__ or "").split()), ""]
+        lines += [f"- `{f.name}`: {f.type}" for f in fields(row_type)]
+        lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -89,7 +103,12 @@ def sidecar_page() -> str:
 
 def main() -> None:
     """Write all files, or compare them with ``--check``."""
-    wanted = {PAGE: page(), SIDECAR_PAGE: sidecar_page(), SCHEMA_FILE: json.dumps(json_schema(), indent=1) + "\n"}
+    wanted = {
+        PAGE: page(),
+        SIDECAR_PAGE: sidecar_page(),
+        SCHEMA_FILE: json.dumps(json_schema(), indent=1) + "\n",
+        COMPARE_SCHEMA_FILE: json.dumps(compare_schema(), indent=1) + "\n",
+    }
     stale = [p for p, text in wanted.items() if not p.is_file() or p.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv[1:]:
         sys.exit(

@@ -1,0 +1,47 @@
+"""The base of rules on two traces, and how they are run."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from traceanalyzer.analysis.compare import Compared
+from traceanalyzer.doctor.finding import Abstained, Finding
+from traceanalyzer.doctor.rule import RuleBase
+
+
+@dataclass(frozen=True)
+class PairExample:
+    """Two small traces (their events and other fields of the file) and what they show together."""
+
+    title: str
+    base: tuple[dict[str, Any], ...]
+    head: tuple[dict[str, Any], ...]
+    base_fields: dict[str, Any] = field(default_factory=dict)
+    head_fields: dict[str, Any] = field(default_factory=dict)
+
+
+class ComparisonRule(RuleBase):
+    """One rule on a comparison; documented and tested like every rule."""
+
+    pair_positive: ClassVar[tuple[PairExample, ...]]
+    pair_negative: ClassVar[tuple[PairExample, ...]]
+
+    @abstractmethod
+    def check_pair(self, compared: Compared) -> list[Finding] | Abstained:
+        """Return findings (none: nothing wrong), or why this cannot be judged."""
+
+
+def diagnose_pair(compared: Compared, rules: Sequence[type[ComparisonRule]]) -> tuple[list[Finding], list[Abstained]]:
+    """Return findings, gravest first and in rule order within a severity, and abstentions."""
+    findings: list[Finding] = []
+    abstentions: list[Abstained] = []
+    for rule in rules:
+        result = rule().check_pair(compared)
+        if isinstance(result, Abstained):
+            abstentions.append(result)
+        else:
+            findings += result
+    return sorted(findings, key=lambda f: f.severity.rank), abstentions

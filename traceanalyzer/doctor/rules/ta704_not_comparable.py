@@ -1,0 +1,100 @@
+"""TA704 not-comparable: two runs differ in more than what is compared.
+
+What it checks
+    Device, simulated or recorded, selection, input shapes and cache treatment of the operations (these refuse a
+    ratio); versions, profiler options, clocks, throttling, environment switches, how calls were told apart,
+    resolution (these are marked). From both traces and their sidecars, as far as each side says.
+
+Why it matters
+    A ratio between two GPUs, two shapes or a warm and a cleared cache is a true number of something nobody asked.
+
+How it is decided
+    Both sides state the condition and state it differently; clocks differ by over 5 %. PROVEN. What one side does
+    not say cannot differ.
+
+Example
+    Base on a V100, head on a B200.
+
+What to do
+    Record both under the same conditions. `--allow-different` compares anyway, and the finding stays.
+
+When it is wrong
+    The condition is what is being compared: two GPUs, two versions.
+
+References
+    doctor-rules.md, TA704.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from traceanalyzer.analysis.compare import Compared, Difference
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
+from traceanalyzer.doctor.example import loop
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.options import CLOCK_CHANGE
+
+_SAID = 4
+
+
+def said(differences: list[Difference]) -> str:
+    """Return differences in words: ``device (base A, head B), selection (base x, head y)``."""
+    parts = [f"{d.what} (base {_cut(d.base)}, head {_cut(d.head)})" for d in differences[:_SAID]]
+    more = len(differences) - _SAID
+    return ", ".join(parts) + (f" and {more} more" if more > 0 else "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:60]}…{text[-19:]}"
+
+
+def _device(name: str) -> dict[str, object]:
+    return {"deviceProperties": [{"id": 0, "name": name}]}
+
+
+class NotComparable(ComparisonRule):
+    """Two runs differ in more than what is compared."""
+
+    code = "TA704"
+    name = "not-comparable"
+    family = "comparison"
+    thresholds = (CLOCK_CHANGE,)
+    pair_positive: ClassVar[tuple[PairExample, ...]] = (
+        PairExample("two GPUs", loop(40, 20, 14), loop(40, 20, 10), _device("Tesla V100"), _device("NVIDIA B200")),
+        PairExample(
+            "two versions of CUDA", loop(40, 20, 14), loop(40, 20, 10), {"cuda_runtime_version": 12040}, {"cuda_runtime_version": 13000}
+        ),
+    )  # fmt: skip
+    pair_negative: ClassVar[tuple[PairExample, ...]] = (
+        PairExample("one GPU", loop(40, 20, 14), loop(40, 20, 10), _device("NVIDIA B200"), _device("NVIDIA B200")),
+        PairExample("one side does not name its GPU", loop(40, 20, 14), loop(40, 20, 10), _device("NVIDIA B200")),
+    )
+
+    def check_pair(self, compared: Compared) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        hard = [d for d in compared.differences if d.refuses]
+        soft = [d for d in compared.differences if not d.refuses]
+        found = []
+        if hard:
+            what = "no ratio is formed" if compared.refused else "compared all the same, as asked"
+            severity = Severity.ERROR if compared.refused else Severity.WARNING
+            found.append(
+                self._found(
+                    severity, hard, f"not comparable: {said(hard)}", f"The sides differ in {said(hard)}: {what}."
+                )
+            )
+        if soft:
+            message = f"The sides also differ in {said(soft)}: part of any difference may be due to it."
+            found.append(self._found(Severity.NOTE, soft, f"conditions differ: {said(soft)}", message))
+        return found
+
+    def _found(self, severity: Severity, differences: list[Difference], headline: str, message: str) -> Finding:
+        numbers: dict[str, float | int | str | None] = {}
+        for d in differences[:20]:
+            numbers |= {f"base {_cut(d.what)}": _cut(d.base), f"head {_cut(d.what)}": _cut(d.head)}
+        remedy = ["record both sides under the same conditions"]
+        if severity is Severity.ERROR:
+            remedy.append("if the difference is what you compare: --allow-different")
+        return self.finding(severity, Grade.PROVEN, "comparison", headline, message, numbers, [], remedy)

@@ -1,0 +1,55 @@
+"""Saved JSON reports: recognised by how they begin, read with bounds, and checked against the model."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from traceanalyzer.errors import TraceFormatError
+from traceanalyzer.options import ReadLimits
+from traceanalyzer.report.model import SCHEMA, ReportData
+from traceanalyzer.trace.source import Source
+
+MAX_BYTES = 256 << 20
+"""Longest report read: a thousand kernels with all their samples take a hundredth."""
+_HEAD = 4096
+_BEGINS = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\{\s*"schema"\s*:\s*"traceanalyzer\.(report|compare)/(\d+)"')
+
+
+def saved_schema(path: str | Path) -> str:
+    """Return the schema that a file names at its very beginning, empty for anything else (a trace, or nothing readable)."""
+    if str(path) == "-":
+        peek = getattr(sys.stdin.buffer, "peek", None)
+        head = peek(_HEAD)[:_HEAD] if peek is not None else b""
+    else:
+        try:
+            with Path(path).open("rb") as file:
+                head = file.read(_HEAD)
+        except (OSError, ValueError):
+            return ""
+        if head.startswith(b"\x1f\x8b"):
+            head = next(iter(Source(path, ReadLimits(chunk_bytes=_HEAD)).pieces()), b"")[:_HEAD]
+    found = _BEGINS.match(head)
+    return f"traceanalyzer.{found[1].decode()}/{found[2].decode()}" if found else ""
+
+
+def read_report(path: str | Path) -> ReportData:
+    """Return a saved report. Raises TraceFormatError where it is damaged, too long, or of another version."""
+    import msgspec
+
+    source = Source(path, ReadLimits(max_bytes=MAX_BYTES))
+    content = b"".join(source.pieces()).removeprefix(b"\xef\xbb\xbf")
+    try:
+        report = msgspec.json.decode(content, type=ReportData)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise TraceFormatError(
+            "bad_report",
+            f"'{source.name}' begins like a saved report but is none of this version ({' '.join(str(error).split())[:160]})",
+            hint="make it again: traceanalyze report TRACE --format json -o FILE",
+        ) from None
+    if report.schema != SCHEMA:
+        raise TraceFormatError(
+            "bad_report", f"'{source.name}' is of schema {report.schema[:60]!r}", hint=f"expected {SCHEMA}"
+        )
+    return report
