@@ -35,18 +35,36 @@ def analyze(
     kernel: str | None = None,
     options: AnalysisOptions | None = None,
     progress: Progress | None = None,
+    second_opinion: bool = False,
 ) -> Report:
     """Return the report of a trace file (``.json``, ``.json.gz``, or ``-`` for standard input).
 
     ``range`` narrows to work launched inside the named record_function / NVTX range, ``device`` and
     ``stream`` to one of them, ``kernel`` is a regular expression for the kernel tables. ``options`` sets
-    everything else and excludes the four. Raises :class:`~traceanalyzer.errors.TraceAnalyzerError`.
+    everything else and excludes the four. ``second_opinion`` also runs HolisticTraceAnalysis, in a process of its own, on
+    the same file. Raises :class:`~traceanalyzer.errors.TraceAnalyzerError`.
     """
     if options is None:
         options = AnalysisOptions(Selection(range, device, stream, kernel))
     elif (range, device, stream, kernel) != (None,) * 4:
         raise TypeError("give the selection in options or as arguments, not both")
+    if second_opinion:
+        return _with_second_opinion(path, options, progress)
     return report_of(read(path, options.limits, progress), options)
+
+
+def _with_second_opinion(path: str | Path, options: AnalysisOptions, progress: Progress | None) -> Report:
+    if not options.selection.is_everything:
+        raise OptionError(
+            "bad_option",
+            "a second opinion is on a whole trace; HTA cannot narrow it to a range, device, stream or kernel",
+            hint="leave the selection out, or the second opinion",
+        )
+    from traceanalyzer.peers.hta import run_hta
+    from traceanalyzer.report.second_opinion import second_opinion
+
+    analysis, _, report = examine(read(path, options.limits, progress), options)
+    return Report(replace(report.data, second_opinion=second_opinion(analysis, run_hta(path))))
 
 
 def report_of(trace: Trace, options: AnalysisOptions | None = None) -> Report:

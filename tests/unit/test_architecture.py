@@ -19,9 +19,10 @@ ALLOWED = {
     "trace": {"trace"},
     "analysis": {"trace", "analysis"},
     "doctor": {"trace", "analysis", "doctor"},
-    "report": {"trace", "analysis", "doctor", "report", "render"},
+    "report": {"trace", "analysis", "doctor", "report", "render", "peers"},
     "render": {"report", "render"},
     "schemas": set(),
+    "peers": {"peers"},
     "commands": {"trace", "analysis", "doctor", "render", "commands", "capture", "kernels"},
 }
 EVERYONE = {"errors", "options", "_version"}

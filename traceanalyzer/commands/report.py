@@ -73,6 +73,11 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
     "--clear-us", type=click.FloatRange(0), metavar="US", help="Device time of a cache clear, for the do_bench reading."
 )
 @click.option(
+    "--second-opinion",
+    is_flag=True,
+    help="Run HolisticTraceAnalysis on the same file and explain every difference.",
+)
+@click.option(
     "--show-paths",
     is_flag=True,
     help="Show folders inside names; they are left out since they name machines and users.",
@@ -108,7 +113,8 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(
     trace: str, output_format: str, summary: bool, output: str | None, range_name: str | None, device: int | None, stream: int | None,
-    kernel: str | None, top: int | None, fail_on: str | None, thresholds: tuple[str, ...], claims: tuple[str, ...], clear_us: float | None, show_paths: bool,
+    kernel: str | None, top: int | None, fail_on: str | None, thresholds: tuple[str, ...], claims: tuple[str, ...], clear_us: float | None, second_opinion: bool,
+    show_paths: bool,
     max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool,
 ) -> None:  # fmt: skip
     """Report what TRACE says: kernels, dispatch, queue state, idle time, and a verdict.
@@ -129,13 +135,13 @@ def command(
         claims=tuple(map(parse_claim, claims)),
         clear_us=clear_us,
         figures=output_format == "html",
+        samples=output_format == "json",
     )
     with reading_progress(progress) as callback:
-        data = analyze(trace, options=options, progress=callback).data
+        data = analyze(trace, options=options, progress=callback, second_opinion=second_opinion).data
     if output_format == "json":
         from traceanalyzer.render.json_v1 import render_json
 
-        samples=output_format == "json",
         text = render_json(data)
     elif summary:
         from traceanalyzer.commands.reproduce import command_line

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.measured import conditions_lines, measured_in
+from traceanalyzer.render.opinion import opinion
 from traceanalyzer.report.model import FindingRow, ReportData
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def render_console(report: ReportData, *, top: int = 20, width: int = WIDTH, col
     for block in (
         *measured_in(report), blocks.kernels(report, top), blocks.copies(report, 5), blocks.ops(report, 8), blocks.ladder(report, 4), blocks.devices(report, top),
         blocks.streams(report, top), blocks.threads(report, top), blocks.idle(report, top), blocks.pauses(report),
+        opinion(report),
     ):  # fmt: skip
         if block is not None:
             _print_block(console, block, line)
@@ -149,8 +151,9 @@ def _shown_row(row: list[str], number: int, block: blocks.Block) -> list[str]:
 
 def _columns(block: blocks.Block, numbers: list[int]) -> blocks.Block:
     names = frozenset(place for place, number in enumerate(numbers) if number in block.names)
+    labels = frozenset(place for place, number in enumerate(numbers) if number in block.labels)
     rows = [[row[n] for n in numbers] for row in block.rows]
-    return replace(block, columns=[block.columns[n] for n in numbers], rows=rows, names=names)
+    return replace(block, columns=[block.columns[n] for n in numbers], rows=rows, names=names, labels=labels)
 
 
 def _table(block: blocks.Block, width: int) -> Table:
@@ -166,9 +169,8 @@ def _table(block: blocks.Block, width: int) -> Table:
         left -= widths[number]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
     for number, title in enumerate(block.columns):
-        table.add_column(
-            Text(title), justify="left" if number in block.names else "right", width=widths[number], overflow="fold"
-        )
+        side: Literal["left", "right"] = "left" if number in block.names | block.labels else "right"
+        table.add_column(Text(title), justify=side, width=widths[number], overflow="fold")
     for row in block.rows:
         # a number wider than the whole screen still folds, digit by digit, rather than lose its end
         table.add_row(

@@ -9,6 +9,7 @@ from traceanalyzer.render import format as show
 from traceanalyzer.render.escape import markdown, markdown_code
 from traceanalyzer.render.marker import marker
 from traceanalyzer.render.measured import conditions_lines, measured_in
+from traceanalyzer.render.opinion import opinion_line
 from traceanalyzer.report.model import FindingRow, ReportData
 
 MAX_LINES = 60
@@ -16,6 +17,7 @@ MAX_CHARACTERS = 65_000
 _NAME = 80
 _TRACE_LINES = 8
 _REASONS = 12
+_OPINION_ROWS = 8
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,9 @@ def _lines(report: ReportData, limits: _Limits) -> list[str]:
     if not measured_in(report):  # which holds the model's predictions already
         lines += _ladder(report)
     lines += _folded("Queue, idle time and linkage", _details(report, limits))
+    if (second := opinion_line(report, _OPINION_ROWS)) is not None:
+        said = "<br>".join(markdown(n, limits.reason) for n in second[1].split("\n"))
+        lines += _folded(second[0], [f"<sub>{said}</sub>"])
     if report.abstentions:
         reasons = blocks.abstentions(report)
         said = "<br>".join(markdown(f"{rules}: {reason}", limits.reason) for rules, reason in reasons[:_REASONS])
@@ -100,7 +105,7 @@ def _measured(report: ReportData, limits: _Limits) -> list[str]:
 def pipe_table(block: blocks.Block) -> list[str]:
     """Return the lines of a GitHub table: names as code spans, everything else right-aligned."""
     head = "| " + " | ".join(markdown(c) for c in block.columns) + " |"
-    rule = "|" + "|".join(" --- " if n in block.names else " ---: " for n in range(len(block.columns))) + "|"
+    rule = "|" + "|".join(" --- " if n in block.names | block.labels else " ---: " for n in range(len(block.columns))) + "|"
     body = ["| " + " | ".join(_cell(block, r, n) for n in range(len(row))) + " |" for r, row in enumerate(block.rows)]
     return [head, rule, *body]
 

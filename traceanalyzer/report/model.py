@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from traceanalyzer.report.figure import Figures
+from traceanalyzer.report.opinion import SecondOpinion
 from traceanalyzer.trace.sidecar import OperationRecord as OperationRecord  # noqa: PLC0414 - renderers take it from here
 from traceanalyzer.trace.sidecar import Sidecar as Sidecar  # noqa: PLC0414
 
@@ -216,10 +217,10 @@ class KernelRow:
     queue_reason: str
     config: str | None
     variants: list[KernelRow] = field(default_factory=list)
-
     first_us: float | None = None
     samples_us: list[float] = field(default_factory=list)
     lag_one: float | None = None
+
 
 @dataclass(frozen=True)
 class OpRow:
@@ -257,11 +258,11 @@ class OpRow:
     no_ladder: str
     queue: str
     grade: str | None
-
     samples_of: int = 0
     samples_us: list[float] = field(default_factory=list)
     dispatch_samples_us: list[float] = field(default_factory=list)
     lag_one: float | None = None
+
 
 @dataclass(frozen=True)
 class PauseRow:
@@ -359,6 +360,7 @@ class ReportData:
     abstentions: list[Abstention]
     thresholds: dict[str, float]
     capture: Sidecar | None = None
+    second_opinion: SecondOpinion | None = None
     figures: Figures | None = field(default=None, metadata={"json": False})
 
     def to_dict(self) -> dict[str, Any]:

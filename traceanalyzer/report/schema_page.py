@@ -10,7 +10,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from traceanalyzer.report import comparison, model
+from traceanalyzer.report import comparison, model, opinion
 from traceanalyzer.report.frames import ROW_TYPES, compare_schema, json_schema
 from traceanalyzer.trace import sidecar
 from traceanalyzer.trace.schema import SCHEMAS
@@ -54,7 +54,8 @@ def page() -> str:
         "",
     ]
     named = {t: [n for n, r in ROW_TYPES.items() if r is t] for t in ROW_TYPES.values()}
-    for row_type in (model.ReportData, model.Verdict, model.TraceSummary, model.Clock, model.Coverage, *named):
+    second = (opinion.SecondOpinion, opinion.OpinionRow, opinion.Cause)
+    for row_type in (model.ReportData, model.Verdict, model.TraceSummary, model.Clock, model.Coverage, *named, *second):
         where = ", ".join(f"`{n}`" for n in named.get(row_type, []))
         lines += [
             f"### {row_type.__name__}{' (' + where + ')' if where else ''}",
