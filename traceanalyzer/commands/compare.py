@@ -18,7 +18,11 @@ from traceanalyzer.options import AnalysisOptions, ReadLimits, Selection, parse_
 @click.argument("base", type=str)
 @click.argument("heads", type=str, nargs=-1, required=True, metavar="HEAD [MORE]...")
 @click.option(
-    "--format", "output_format", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "markdown", "json", "html"]),
+    default="text",
+    show_default=True,
 )
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
 @click.option(
@@ -80,6 +84,10 @@ def command(
         from traceanalyzer.render.json_v1 import render_comparison_json
 
         text = render_comparison_json(found)
+    elif output_format == "html":
+        from traceanalyzer.render.comparison_html import ROWS, render_comparison_page
+
+        text = render_comparison_page(found, [r.figures for r in results], top=top or ROWS)
     elif output_format == "markdown":
         from traceanalyzer.commands.reproduce import command_line
         from traceanalyzer.render.comparison_markdown import render_comparison_markdown

@@ -48,7 +48,7 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
         "depth_notes": _depth_notes(report),
         "stream_tables": _blocks(blocks.streams(report, 200)),
         "operations": next(iter(_blocks(blocks.ops(report, 200))), None),
-        "ladders": [{"table": _clean(_ladder(op))} for op in ladders],
+        "ladders": [{"table": clean_block(_ladder(op))} for op in ladders],
         "ladder_notes": _ladder_notes(report),
         "distributions": bool(figures and figures.distributions),
         "samples": 400,
@@ -94,7 +94,7 @@ def _text(text: str, limit: int = SENTENCE) -> str:
     return terminal(text, limit)
 
 
-def _clean(b: blocks.Block) -> blocks.Block:
+def clean_block(b: blocks.Block) -> blocks.Block:
     """Return the block with every text made harmless and cut."""
     return replace(
         b, title=_text(b.title, 200), columns=[_text(c, NAME) for c in b.columns], rows=[[_text(c, 400) for c in row] for row in b.rows],
@@ -103,7 +103,7 @@ def _clean(b: blocks.Block) -> blocks.Block:
 
 
 def _blocks(*found: blocks.Block | None) -> list[blocks.Block]:
-    return [_clean(b) for b in found if b is not None]
+    return [clean_block(b) for b in found if b is not None]
 
 
 def _headline(report: ReportData) -> str:

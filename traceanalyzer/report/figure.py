@@ -140,6 +140,14 @@ class RuleText:
 
 
 @dataclass(frozen=True)
+class ComparisonFigures:
+    """The figures of a comparison: both sides' values per operation and kernel, and the texts of the rules that fired."""
+
+    distributions: list[Distribution]
+    rules: list[RuleText]
+
+
+@dataclass(frozen=True)
 class Figures:
     """Every figure of a report; ``no_depth`` says why there is no depth series, ``distributions_left_out`` how many kernels have none."""
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.depth import depth_over_time, thinned
 from traceanalyzer.analysis.pipeline import Analysis
-from traceanalyzer.doctor.docs import sections, summary
 from traceanalyzer.doctor.finding import Finding
-from traceanalyzer.doctor.registry import RULES
 from traceanalyzer.report.distributions import distributions
-from traceanalyzer.report.figure import DepthSeries, Figures, RuleText
+from traceanalyzer.report.figure import DepthSeries, Figures
 from traceanalyzer.report.model import KernelRow, OpRow
+from traceanalyzer.report.rule_texts import rule_texts
 from traceanalyzer.report.timeline import timeline
 
 DEPTH_STREAMS, DEPTH_BINS = 6, 600
@@ -70,19 +69,3 @@ def _depth(analysis: Analysis, windows: list[tuple[int, int]]) -> tuple[list[Dep
             )
         )
     return result, ""
-
-
-def rule_texts(codes: Iterable[str]) -> list[RuleText]:
-    """Return the documentation of the given rules, each once, in the order of the registry."""
-    wanted = set(codes)
-    return [
-        RuleText(
-            code=rule.code,
-            name=rule.name,
-            summary=summary(rule),
-            sections=[(title, " ".join(body.split())) for title, body in sections(rule).items()],
-            thresholds=[f"{t.name} = {t.default:g} {t.unit}: {t.reason}" for t in rule.thresholds],
-        )
-        for rule in RULES
-        if rule.code in wanted
-    ]

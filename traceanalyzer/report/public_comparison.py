@@ -10,6 +10,8 @@ from traceanalyzer.report.comparison import CompareVerdict, ComparisonData, Kern
 if TYPE_CHECKING:
     import pandas as pd
 
+    from traceanalyzer.report.figure import ComparisonFigures
+
 
 class Comparison:
     """What :func:`traceanalyzer.compare` returns.
@@ -55,6 +57,19 @@ class Comparison:
         from traceanalyzer.render.comparison_markdown import render_comparison_markdown
 
         return render_comparison_markdown([self.data])
+
+    def to_html(self) -> str:
+        """Return the page that ``--format html`` writes."""
+        from traceanalyzer.render.comparison_html import render_comparison_page
+
+        return render_comparison_page([self.data], [self.figures])
+
+    @property
+    def figures(self) -> ComparisonFigures:
+        """What the page draws: both sides' values on one axis, and the texts of the rules that fired."""
+        from traceanalyzer.report.comparison_figures import comparison_figures
+
+        return comparison_figures(self.data)
 
     def __repr__(self) -> str:
         return f"<traceanalyzer comparison of {self.data.base.name} and {self.data.head.name}: {self.data.verdict.headline}>"

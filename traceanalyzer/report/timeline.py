@@ -18,7 +18,7 @@ ROWS = 10_000
 """Most rows of a kind shown (device rows, calls, operators, ranges); calls of shown device rows come on top."""
 BINS = 1500
 NEIGHBOURS = 8
-REACH = 40
+REACH = 30
 """A view holds the rows around its evidence, but on a side no more than this many times the evidence's own length."""
 EVIDENCE_SHOWN = 3
 NAME_LENGTH = 200

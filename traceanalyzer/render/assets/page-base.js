@@ -18,7 +18,7 @@ TA.us = (value, step) => {
   const size = Math.abs(value);
   let digits = size < 10 ? 3 : size < 100 ? 2 : size < 1000 ? 1 : 0;
   if (step !== undefined) digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step) - 1e-9)));
-  return value.toLocaleString("en-US", {minimumFractionDigits: step === undefined ? digits : 0, maximumFractionDigits: digits});
+  return value.toLocaleString("en-US", {minimumFractionDigits: step === undefined ? digits : 0, maximumFractionDigits: digits, roundingMode: "halfEven"});
 };
 
 TA.sums = (differences) => {
@@ -37,13 +37,35 @@ TA.element = (tag, className, text) => {
 
 TA.font = (size) => `${Math.round(size * devicePixelRatio)}px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif`;
 
-TA.axes = (label, extra) => {
+// Places of ticks on a logarithmic axis: round numbers that stand well apart, even where the axis spans less than a decade.
+TA.logSplits = (u, axis, min, max) => {
+  const most = Math.max(2, Math.floor(u.bbox.width / devicePixelRatio / 80));
+  const decades = Math.log10(max / min);
+  const out = [];
+  if (decades > 1) {
+    const steps = decades * 3 <= most ? [1, 2, 5] : decades * 2 <= most ? [1, 3] : [1];
+    const every = Math.max(1, Math.ceil(decades / most));
+    for (let power = Math.floor(Math.log10(min)); power <= Math.log10(max); power++) {
+      if (power % every === 0) for (const step of steps) out.push(step * 10 ** power);
+    }
+  } else {
+    const wide = (max - min) / Math.min(most, 12), ten = 10 ** Math.floor(Math.log10(wide));
+    const step = ten * [1, 2, 5, 10].find((s) => s * ten >= wide);
+    for (let k = Math.ceil(min / step); k * step <= max; k++) out.push(k * step);
+  }
+  // near the small end of a wide axis linear steps crowd
+  const apart = Math.log(max / min) / most / 1.4;
+  return out.filter((v) => v >= min && v <= max).filter((v, i, all) => i === 0 || Math.log(v / all[i - 1]) > apart || all.length < 4);
+};
+
+TA.axes = (label, extra, log) => {
   const shared = {
     stroke: () => TA.colour("muted"), grid: {stroke: () => TA.colour("line"), width: 1}, ticks: {stroke: () => TA.colour("line"), width: 1},
     font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
   };
   const x = {...shared, label, labelSize: 18, size: 30, space: 70,
-    values: (u, splits, axis, space, step) => splits.map((v) => (v === null ? null : TA.us(v, u.scales.x.distr === 3 ? undefined : step)))};
+    values: (u, splits, axis, space, step) => splits.map((v) => (v === null ? null : log ? String(Number(v.toPrecision(4))) : TA.us(v, step))),
+    ...(log ? {splits: TA.logSplits, filter: (u, splits) => splits} : {})};
   return [x, {...shared, ...extra}];
 };
 

@@ -42,7 +42,7 @@ TA.distributions = (all) => {
       context.fillStyle = TA.colour("line");
       context.fillRect(box.left, top + height - 1, box.width, 1);
     });
-    for (const mark of found.marks) {
+    found.marks.forEach((mark, row) => {
       const at = x(mark.at), text = `${mark.label} ${TA.us(mark.at / 1000)} us`;
       context.strokeStyle = context.fillStyle = TA.colour("event");
       context.lineWidth = 1.5 * ratio;
@@ -56,8 +56,8 @@ TA.distributions = (all) => {
       context.textBaseline = "top";
       const width = context.measureText(text).width;
       const left = Math.max(box.left, Math.min(at + 4 * ratio, box.left + box.width - width - 2 * ratio));
-      context.fillText(text, left, box.top + 17 * ratio);
-    }
+      context.fillText(text, left, box.top + (17 + 14 * row) * ratio);
+    });
     context.restore();
   };
 
@@ -83,7 +83,7 @@ TA.distributions = (all) => {
     host.append(inner);
     made = TA.chart(inner, {
       low: edges[0] / 1000, high: edges[edges.length - 1] / 1000, height: found.bands.length * BAND + 62, log: found.log, draw, hover,
-      axes: TA.axes(found.log ? "us (logarithmic)" : "us", {show: false}),
+      axes: TA.axes(found.log ? "us (logarithmic)" : "us", {show: false}, found.log),
     });
     host.setAttribute("aria-label", `Distribution of ${found.title}: ` + found.bands.map((b) => `${b.label} median ${TA.us(b.p50 / 1000)} us of ${b.n}`).join(", "));
     readout.textContent = resting(found);

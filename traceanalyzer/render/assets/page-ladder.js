@@ -67,7 +67,7 @@ TA.ladder = (all) => {
     const inner = TA.element("div");
     host.append(inner);
     made = TA.chart(inner, {low: log ? low / 1.3 : 0, high: high * (log ? 1.3 : 1.08), height: found.rows.length * ROW + 62, log, draw,
-      axes: TA.axes(log ? "us per call (logarithmic)" : "us per call", {show: false})});
+      axes: TA.axes(log ? "us per call (logarithmic)" : "us per call", {show: false}, log)});
   };
   all.forEach((l, n) => { const option = TA.element("option", "", l.title); option.value = n; pick.append(option); });
   pick.addEventListener("change", () => show(Number(pick.value)));

@@ -19,7 +19,8 @@ TA.start("kernels", TA.tables);
     if (d.depth) TA.start("chart-depth", () => TA.depth(d.depth, TA.views.timeline, [d.timeline.begin / 1000, d.timeline.end / 1000]));
     else document.getElementById("chart-depth").remove();
   }
-  if (d.ratios) TA.start("chart-ratios", () => TA.ratios(d.ratios));
+  if (d.ratios) TA.start("chart-ratios", () => TA.ratios("chart-ratios", d.ratios));
+  if (d.protocols) TA.start("chart-protocols", () => TA.protocols(d.protocols));
   if (d.ladders) TA.start("chart-ladder", () => TA.ladder(d.ladders));
   if (d.distributions) TA.start("chart-distribution", () => TA.distributions(d.distributions));
 }

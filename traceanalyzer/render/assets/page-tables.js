@@ -47,7 +47,7 @@ TA.tables = () => {
         body.hidden = !fits;
         shown += fits;
       }
-      count.textContent = words.length ? `${shown} of ${bodies.length} shown` : `${bodies.length} rows`;
+      count.textContent = words.length ? `${shown} of ${bodies.length} shown` : `${bodies.length} ${bodies.length === 1 ? "row" : "rows"}`;
     };
     field.addEventListener("input", apply);
     apply();

@@ -1,0 +1,105 @@
+"""The page of a comparison in a real browser."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import traceanalyzer as ta
+from tests.browser.test_hostile_page import EVIL
+from tests.builders import trace
+from tests.conftest import shared_files
+from tests.kineto_writer import document, to_json
+from tests.queue_sim import Machine
+from traceanalyzer.api import compare_all
+from traceanalyzer.render.comparison_html import render_comparison_page
+
+PAIR = shared_files("traces/leimao_mlp_*.json.gz")
+
+
+def simulated(tmp_path_factory, name: str, kernel: int, dispatch: int, seed: int):
+    machine = Machine(gap=1000, jitter=0.03, rng=np.random.default_rng(seed))
+    for _ in range(60):
+        machine.launch("my_kernel", kernel, host_cost=dispatch, call=4000)
+    machine.sync()
+    path = tmp_path_factory.mktemp("pair") / name
+    path.write_text(to_json(document(machine)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def inverted(tmp_path_factory) -> str:
+    """A head whose kernel is faster and whose dispatch is slower."""
+    base = simulated(tmp_path_factory, "base.json", 20_000, 20_000, 1)
+    head = simulated(tmp_path_factory, "head.json", 14_000, 42_000, 2)
+    return ta.compare(base, head).to_html()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (400, "dark")])
+def test_a_comparison_opens_without_a_complaint_and_fits_the_width(open_page, inverted, width, scheme):
+    assert len(inverted.encode()) < 2_000_000
+    page = open_page(inverted, width=width, scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.title().startswith("Faster:")
+    for chart in ("#chart-ratios", "#chart-protocols", "#chart-distribution"):
+        assert page.locator(f"{chart} canvas").is_visible()
+
+
+def test_the_protocols_that_turn_the_order_are_named_in_the_table(open_page, inverted):
+    page = open_page(inverted)
+    table = page.locator("table", has=page.locator("caption", has_text="Winner under each protocol"))
+    rows = {r.split("\t")[0]: r.strip().split("\t")[1:] for r in table.locator("tbody").all_inner_texts()}
+    assert rows["profiler self-time"][0] == "head"
+    assert rows["wall clock, synchronise each call"] == ["base", "the order turns"]
+    assert "TA208" in page.locator("article.finding").inner_text()
+    assert page.locator("#rule-TA208").count() == 1
+
+
+def test_both_sides_stand_on_one_axis(open_page, inverted):
+    page = open_page(inverted)
+    label = page.locator("#chart-distribution").get_attribute("aria-label")
+    assert "base self-time median 20" in label
+    assert "head self-time median 14" in label
+    assert "head dispatch median 4" in label
+
+
+def test_several_heads_stand_in_one_page(open_page, tmp_path_factory):
+    base = simulated(tmp_path_factory, "base.json", 20_000, 20_000, 1)
+    heads = [simulated(tmp_path_factory, f"head{i}.json", 14_000 + 6000 * i, 20_000, 5 + i) for i in range(3)]
+    found = compare_all(base, heads)
+    page = open_page(render_comparison_page([c.data for c in found], [c.figures for c in found]))
+    assert page.locator("section[id^=comparison-]").count() == 3
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
+    assert len(ids) == len(set(ids))
+    assert len(page.locator("#protocols-pick option").all()) == 3
+
+
+def test_without_scripts_the_tables_stand(open_page, inverted):
+    page = open_page(inverted, scripts=False)
+    assert page.locator("#ratios").is_hidden()
+    assert page.locator("table").count() >= 4
+    assert "FASTER" in page.locator("table").first.inner_text()
+
+
+def test_hostile_names_are_text(open_page, tmp_path):
+    paths = []
+    for side in range(2):
+        built = trace()
+        for i in range(8 * len(EVIL)):
+            built.call(100 * i + 10, 100 * i + 20, 10 + side, name=EVIL[i % len(EVIL)] + ("" if i % 3 else str(side)))
+        content = json.loads(to_json(built.document()))
+        paths.append(tmp_path / f"<script>{side}.json")
+        paths[-1].write_text(json.dumps(content), encoding="utf-8")
+    page = open_page(ta.compare(*paths).to_html(), width=400)
+    assert page.evaluate("window.ran") is None
+    assert page.evaluate("document.scripts.length") == 3
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+@pytest.mark.skipif(len(PAIR) < 2, reason="the shared traces are not here")
+def test_a_real_pair_opens_without_a_complaint(open_page):
+    page = open_page(ta.compare(*PAIR).to_html(), width=400)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.locator("table").count() >= 4
