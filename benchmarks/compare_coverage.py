@@ -106,7 +106,7 @@ class Outcome:
 def times(series: np.ndarray, step: int) -> Times:
     """Return the series as a profiler writes it."""
     values = (np.round(series * 1000 / step) * step).astype(np.int64)
-    return Times(len(values), float(np.median(values)), values)
+    return Times(len(values), float(np.median(values)), values, step_ns=step)
 
 
 def study(kind: Kind, sizes: tuple[int, int], pairs: int, rng: Rng) -> Outcome:

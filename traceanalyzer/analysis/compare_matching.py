@@ -16,7 +16,7 @@ SHARED_WORK = 0.5
 """Guessing by shape or place needs sides that are mostly the same work: this share of either's time matched by name."""
 FEW_KERNELS = 3
 
-_SUFFIX = re.compile(r"_(?:\d+[a-z]?)+$")
+_SUFFIX = re.compile(r"_\d[\dcde]*$")  # 12, 0d1d2de: no nested repeats, names are hostile
 _DIGITS = re.compile(r"\d+")
 _LONGEST = 8192
 

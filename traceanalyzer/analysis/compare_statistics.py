@@ -6,8 +6,9 @@ function, in place of resampling the values one by one.
 
 *Dependent values* are worth fewer. How many is the share of values under the median, whose variance is known in closed
 form both under the moving-block bootstrap (Kuensch 1989, circular blocks) and for a first-order autoregressive
-series; the smaller of the two counts, because blocks alone understate long dependence in short series. The beta law
-is then that of the effective number. docs/compare.md has the coverage of all this, by benchmarks/compare_coverage.py.
+series, or for levels under noise; the smallest counts, because blocks alone understate long dependence in short
+series. The beta law is then that of the effective number, drawn with its own uncertainty; under six the interval is
+the range of all values. docs/compare.md has the coverage of all this, by benchmarks/compare_coverage.py.
 
 Times are integer nanoseconds; ratios are head over base, below 1 where the head is faster.
 """
@@ -41,7 +42,8 @@ class Times:
     """The times of one piece of work on one side, in nanoseconds.
 
     ``values`` in order of start, evenly thinned where ``count`` is larger; empty where a report kept none, and then
-    ``interval_ns`` of the median stands in. ``lag_one`` is that of the whole series. ``p50_ns`` is exact.
+    ``interval_ns`` of the median stands in. ``lag_one`` is that of the whole series. ``p50_ns`` is exact. ``step_ns`` is the
+    finest step in which the file writes times.
     """
 
     count: int
@@ -49,6 +51,7 @@ class Times:
     values: Values = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     lag_one: float | None = None
     interval_ns: tuple[float, float] | None = None
+    step_ns: int = 1
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,11 @@ def median_draws(times: Times, rng: np.random.Generator, draws: int = DRAWS) -> 
     if n == 0 or times.count > 2 * n:
         return _draws_of_interval(times, rng, draws)
     worth, blocks = effective_count(times)
-    if worth < stats.MIN_N_FOR_INTERVAL - 1e-9:
+    if times.count < stats.MIN_N_FOR_INTERVAL:
         return None, worth, blocks
-    ordered, shift = spread_steps(times.values)
+    if worth < stats.MIN_N_FOR_INTERVAL - 1e-9:
+        return _whole_range(times, rng, draws), worth, blocks
+    ordered, shift = spread_steps(times.values, times.step_ns)
     shape = (_uncertain(worth, times, rng, draws) + 2) / 2 if blocks else (worth + 2) / 2
     at = rng.beta(shape, shape, size=draws) * n - 0.5
     found = np.interp(at, np.arange(n), ordered)
@@ -87,6 +92,13 @@ def median_draws(times: Times, rng: np.random.Generator, draws: int = DRAWS) -> 
     # thinned values have another median than all values
     found += times.p50_ns - float(np.median(times.values))
     return found, worth, blocks
+
+
+def _whole_range(times: Times, rng: np.random.Generator, draws: int) -> Floats:
+    """Return medians drawn from the smallest to the largest value: all that a series worth under six values can say."""
+    low, high = float(np.min(times.values)), float(np.max(times.values))
+    at = 2 * rng.integers(0, 2, draws) - 1  # either end as often, so that the interval reaches both
+    return np.where(at < 0, low, high)
 
 
 def _draws_of_interval(times: Times, rng: np.random.Generator, draws: int) -> tuple[Floats | None, float, bool]:
@@ -111,8 +123,8 @@ def effective_count(times: Times) -> tuple[float, bool]:
         return float(times.count), False
     rho = _unbiased(rho, times.count)
     if rho <= DEPENDENT:
-        # half a standard error of rho is taken for chance
-        return times.count / median_inflation(rho - 0.5 / math.sqrt(times.count)), False
+        # one standard error of rho is taken for chance
+        return times.count / median_inflation(rho - 1 / math.sqrt(times.count)), False
     worth = times.count / median_inflation(rho)
     if n == times.count:
         return min(worth, n / max(block_inflation(times.values, rho), level_inflation(times.values))), True
@@ -190,7 +202,7 @@ def block_inflation(values: Values, rho: float) -> float:
     return max(1.0, float(blocks @ blocks) / (n * b * power) * n / max(n - b, 1))
 
 
-def spread_steps(values: Values) -> tuple[Floats, float]:
+def spread_steps(values: Values, written: int = 1) -> tuple[Floats, float]:
     """Return the sorted values with ties spread over the clock's step, and a shift (ns) that the step leaves open.
 
     Recorded times are rounded to a step: equal ones lie anywhere within half a step. Spread evenly they give the
@@ -198,7 +210,7 @@ def spread_steps(values: Values) -> tuple[Floats, float]:
     every median may be off by half a step either way.
     """
     ordered = np.sort(np.asarray(values)).astype(np.float64)
-    step = clock_step(values)
+    step = clock_step(values, written)
     if step <= 1:
         return ordered, 0.0
     _, first, counts = np.unique(ordered, return_index=True, return_counts=True)
@@ -208,13 +220,13 @@ def spread_steps(values: Values) -> tuple[Floats, float]:
     return spread, float(step) if len(np.unique(middle)) < 3 else 0.0
 
 
-def clock_step(values: Values) -> int:
-    """Return the step of the times in nanoseconds: their differences' common divisor, 1 where it says nothing."""
+def clock_step(values: Values, written: int = 1) -> int:
+    """Return the step of the times in nanoseconds: their differences' common divisor, no finer than what is ``written``.
+
+    Of fewer than five different times only the latter: a few levels may be modes of the work.
+    """
     distinct = np.unique(np.asarray(values).astype(np.int64))
-    if len(distinct) < 5:
-        # a few levels may be modes of the work; a whole microsecond everywhere is the clock's
-        return 1000 if len(distinct) and not (distinct % 1000).any() else 1
-    return int(np.gcd.reduce(np.diff(distinct)))
+    return max(written, 1 if len(distinct) < 5 else int(np.gcd.reduce(np.diff(distinct))))
 
 
 def compare_medians(base: Times, head: Times, same_within: float = 0.01, stream: int = 0) -> Ratio:

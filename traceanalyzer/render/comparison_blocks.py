@@ -58,6 +58,7 @@ def operations(data: ComparisonData, top: int) -> Block | None:
     notes += [
         f"{op.short_name}: values depend on one another (block bootstrap): worth {show.count(op.base_effective_n)} of {show.count(op.base_n)} "
         f"and {show.count(op.head_effective_n)} of {show.count(op.head_n)}"
+        + ("; too few: the interval is the range of all values" if min(op.base_effective_n or 6, op.head_effective_n or 6) < 6 else "")
         for op in dependent
     ]  # fmt: skip
     notes += _hidden(len(data.ops) - top, "operation")

@@ -25,12 +25,14 @@ _HOST_FLAGS = ("with_stack", "record_shapes", "profile_memory", "with_modules", 
 def side_of(report: ReportData, source: str = "trace") -> Side:
     """Return the side; ``source`` is ``trace`` or ``report`` (a saved one)."""
     capture = report.capture
-    kernels = [w for row in report.kernels for w in _kernels(row)]
+    step = report.trace.resolution_us
+    step_ns = max(1, round(step * 1000)) if isfinite(step) and step <= 1e6 else 1
+    kernels = [w for row in report.kernels for w in _kernels(row, step_ns)]
     kernels.sort(key=lambda w: -w.total_us)
     records = {o.name: o for o in capture.operations} if capture else {}
     has_rows = report.trace.device_activities > 0
     measured = any(p.samples_us for o in records.values() for p in o.protocols)
-    ops = [_operation(row, records.get(row.name)) for row in report.ops if row.self_time_p50_us is not None]
+    ops = [_operation(row, records.get(row.name), step_ns) for row in report.ops if row.self_time_p50_us is not None]
     if not has_rows:
         ops = [_captured(o) for o in records.values()]
     return Side(
@@ -66,7 +68,12 @@ def _number(value: float | None) -> float | None:
 
 
 def _times(
-    count: int, p50_us: float | None, samples: Sequence[float], lag: float | None, interval: tuple[float, float] | None
+    count: int,
+    p50_us: float | None,
+    samples: Sequence[float],
+    lag: float | None,
+    interval: tuple[float, float] | None,
+    step_ns: int = 1,
 ) -> Times:
     found = np.asarray(samples, dtype=np.float64)
     found = found[np.isfinite(found) & (found >= 0) & (found <= _LIMIT_US)]
@@ -81,18 +88,18 @@ def _times(
         else None
     )
     known = lag if lag is not None and isfinite(lag) and -1 <= lag <= 1 else None
-    return Times(max(count, len(values), 0), p50, values, known, bounds)
+    return Times(max(count, len(values), 0), p50, values, known, bounds, step_ns)
 
 
-def _kernels(row: KernelRow) -> list[Work]:
+def _kernels(row: KernelRow, step_ns: int) -> list[Work]:
     if row.variants:
-        return [w for v in row.variants for w in _kernels(v)]
+        return [w for v in row.variants for w in _kernels(v, step_ns)]
     total = _number(row.total_us)
     return [
         Work(
             name=row.name,
             short_name=row.short_name,
-            times=_times(row.count, row.p50_us, row.samples_us, row.lag_one, row.p50_ci95_us),
+            times=_times(row.count, row.p50_us, row.samples_us, row.lag_one, row.p50_ci95_us, step_ns),
             config=row.config or "",
             total_us=max(total, 0.0) if total is not None else 0.0,
             first_us=_number(row.first_us),
@@ -103,9 +110,9 @@ def _kernels(row: KernelRow) -> list[Work]:
     ]
 
 
-def _operation(row: OpRow, record: OperationRecord | None) -> Work:
+def _operation(row: OpRow, record: OperationRecord | None, step_ns: int) -> Work:
     count = row.samples_of or max(row.iterations - row.iterations_without_work, 0)
-    times = _times(count, row.self_time_p50_us, row.samples_us, row.lag_one, row.self_time_ci95_us)
+    times = _times(count, row.self_time_p50_us, row.samples_us, row.lag_one, row.self_time_ci95_us, step_ns)
     work = Work(
         name=row.name,
         short_name=short_names([row.name])[0],
