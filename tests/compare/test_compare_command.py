@@ -292,3 +292,45 @@ def test_many_kernels_and_operations_fit_a_comment(tmp_path):
         text = run(files[0], *heads, "--format", "markdown")
         assert text.count("\n") <= 60 and len(text) <= 65_000
         assert text == run(files[0], *heads, "--format", "markdown")
+
+
+def test_the_example_of_the_docs_is_what_the_command_prints(mmcv, triton):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
+    shown = page.partition("```text\n")[2].partition("```")[0]
+    assert run(mmcv, triton).startswith(shown)
+
+
+def test_the_coverage_of_the_docs_names_every_kind_that_is_studied():
+    from benchmarks.compare_coverage import KINDS, SIZES
+
+    page = (Path(__file__).resolve().parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
+    rows = [
+        line.split(" | ") for line in page.splitlines() if line.startswith("| ") and line.count("|") == len(SIZES) + 5
+    ]
+    assert [row[0].removeprefix("| ") for row in rows] == ["kind", "---", *(k.title for k in KINDS)] or [
+        row[0].removeprefix("| ") for row in rows if not row[0].startswith("| ---")
+    ] == ["kind", *(k.title for k in KINDS)]
+    assert all(float(row[-2]) < 5 for row in rows[1:] if row[-2].replace(".", "").isdigit())
+
+
+def test_kernels_that_tie_behind_another_dispatch_say_what_a_call_costs(tmp_path):
+    nodes = [(f"layer_{i}_kernel", 3000 + 500 * i) for i in range(8)]
+    eager, graph = (Machine(gap=1000, jitter=0.03, rng=np.random.default_rng(seed)) for seed in (1, 2))
+    for _ in range(40):
+        for name, kernel in nodes:
+            eager.launch(name, kernel, host_cost=12_000, call=4000)
+        graph.graph(nodes, host_cost=15_000, call=9000, node_gap=800)
+    files = []
+    for name, machine in (("eager", eager), ("graph", graph)):
+        machine.sync()
+        files.append(tmp_path / f"{name}.json")
+        files[-1].write_text(to_json(document(machine, simulated=True)))
+    data = ta.compare(*files).data
+    assert data.verdict.status in ("same", "undecided") and data.matched_share == (1.0, 1.0)
+    assert "End to end they differ: a wall clock around the loop would read 2.16x less in head" in data.verdict.headline
+    assert "The queue changed: base cpu-bound" in data.verdict.headline
+    [op] = data.ops
+    assert op.base_dispatch_p50_us == pytest.approx(96, rel=0.02) and op.head_dispatch_p50_us == pytest.approx(
+        15, rel=0.02
+    )
+    assert op.winners["profiler_self_time"] == "tie" and op.winners["wall_sync_each"] == "head"

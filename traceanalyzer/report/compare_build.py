@@ -261,7 +261,21 @@ def _headline(compared: Compared, losses: list[Row], base: ReportData, head: Rep
         sentence = inversion_sentence(row.ladders) if row.ladders else ""
         if sentence:
             text += f" The ranking depends on the protocol: {sentence}."
-    return text + (_host_change(base, head) if compared.basis != "nothing" else "")
+    return text + _end_to_end(compared) + (_host_change(base, head) if compared.basis != "nothing" else "")
+
+
+def _end_to_end(compared: Compared) -> str:
+    """Return what a call costs on the whole where kernels tie and dispatch does not: what a graph is for."""
+    rows = [r for r in compared.ops if r.ladders is not None]
+    found = rows[0].ladders if len(rows) == 1 else None
+    if found is None or found.winners.get("profiler_self_time") != "tie":
+        return ""
+    base, head = found.base_us["wall_sync_once"], found.head_us["wall_sync_once"]
+    winner = found.winners.get("wall_sync_once", "tie")
+    if winner == "tie" or not base or not head or max(base / head, head / base) < 1.05:
+        return ""
+    read = "reads" if "wall_sync_once" in found.measured else "would read"
+    return f" End to end they differ: a wall clock around the loop {read} {max(base / head, head / base):.3g}x less in {winner}."
 
 
 def _host_change(base: ReportData, head: ReportData) -> str:
