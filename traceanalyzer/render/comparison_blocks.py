@@ -197,7 +197,7 @@ def about(data: ComparisonData) -> list[str]:
         kind = (
             "operations, each alike" if data.basis == "operations" else "kernels, weighted by the base's time in them"
         )
-        lines.append(f"Geometric mean of ratios: {data.geomean_ratio:.4g} {interval(data.geomean_ci95)} over {kind}")
+        lines.append(f"Geometric mean of ratios: {data.geomean_ratio:.4f} {interval(data.geomean_ci95)} over {kind}")
     if data.losses:
         rows = data.ops if data.basis == "operations" else data.kernels
         names = [f"{r.short_name} {ratio(r.ratio)}" for r in rows if r.verdict == "SLOWER"][:5]

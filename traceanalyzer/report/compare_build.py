@@ -290,6 +290,10 @@ def _host_change(base: ReportData, head: ReportData) -> str:
     return f" The queue changed: base {said[0]}; head {said[1]}." if len(said) == 2 else ""
 
 
+def _four(value: float) -> str:
+    return f"{value:.4f}" if value < 10 else f"{value:.4g}"
+
+
 def _named(row: Row) -> str:
     names = list(dict.fromkeys(w.short_name for w in (row.base, row.head) if w is not None))
     return f"`{names[0]}`" if len(names) == 1 else f"`{names[1]}` against `{names[0]}`"
@@ -313,8 +317,8 @@ def _ratio_sentence(compared: Compared) -> str:
     what = TITLES.get(measure, measure) if measure != "self-time" else "self-time"
     where = _named(rows[0]) if single else f"{compared.judged} {compared.basis}"
     mean = "" if single else " (geometric mean)" if compared.basis == "operations" else " (weighted by base's time)"
-    bounds = f", 95 % interval {interval[0]:.4g} to {interval[1]:.4g}" if interval else ", no interval"
-    said_ratio = f"ratio {ratio:.4g}{bounds}"
+    bounds = f", 95 % interval {_four(interval[0])} to {_four(interval[1])}" if interval else ", no interval"
+    said_ratio = f"ratio {_four(ratio)}{bounds}"
     if compared.status == "faster":
         return f"Faster: head is {1 / ratio:.3g}x faster by {what} over {where}{mean}; {said_ratio}."
     if compared.status == "slower":

@@ -80,7 +80,7 @@ class WithinNoise(ComparisonRule):
         if compared.status not in ("same", "undecided") or compared.geomean is None:
             return []
         low, high = compared.geomean_interval or (None, None)
-        message = f"Over {compared.judged} kernels the ratio is {compared.geomean:.4g}{_interval(low, high)}: no claim of a difference is supported."
+        message = f"Over {compared.judged} kernels the ratio is {compared.geomean:.4f}{_interval(low, high)}: no claim of a difference is supported."
         return [self._found(compared, "all kernels", message, compared.geomean, (low, high), None)]
 
     def _operations(self, compared: Compared, rows: list[Row]) -> list[Finding]:
@@ -110,7 +110,7 @@ class WithinNoise(ComparisonRule):
 def _sentence(row: Row) -> str:
     ratio, name = row.ratio, short(row.shown.name)
     low, high = ratio.interval if ratio and ratio.interval else (None, None)
-    text = f"ratio {ratio.ratio:.4g}{_interval(low, high)}" if ratio and ratio.ratio is not None else "no ratio"
+    text = f"ratio {ratio.ratio:.4f}{_interval(low, high)}" if ratio and ratio.ratio is not None else "no ratio"
     if row.verdict == "SAME":
         return f"`{name}` is the same: {text}, inside 1 %."
     why = f" ({row.reason})" if row.reason else ""
@@ -123,4 +123,4 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _interval(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" (95 % interval {low:.4g} to {high:.4g})"
+    return "" if low is None or high is None else f" (95 % interval {low:.4f} to {high:.4f})"
