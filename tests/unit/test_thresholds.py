@@ -16,7 +16,7 @@ from traceanalyzer.analysis.pipeline import analyse
 from traceanalyzer.doctor.engine import INTERNAL, diagnose
 from traceanalyzer.doctor.example import write_example
 from traceanalyzer.doctor.finding import Abstained
-from traceanalyzer.doctor.registry import RULES
+from traceanalyzer.doctor.registry import ALL_RULES, RULES
 from traceanalyzer.doctor.thresholds import all_thresholds
 from traceanalyzer.errors import OptionError
 from traceanalyzer.options import ANALYSIS_THRESHOLDS, AnalysisOptions, Threshold, parse_claim
@@ -44,7 +44,7 @@ def test_every_threshold_is_declared_in_exactly_one_place():
 
 def test_a_rule_declares_its_own_thresholds_in_its_own_file_and_lists_them():
     listed: dict[str, set[str]] = {}
-    for rule in RULES:
+    for rule in ALL_RULES:
         for threshold in rule.thresholds:
             listed.setdefault(threshold.name, set()).add(f"{rule.__module__.rsplit('.', 1)[1]}.py")
     for name, (place,) in declarations().items():

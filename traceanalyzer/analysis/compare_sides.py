@@ -14,7 +14,8 @@ class Work:
 
     ``measure`` says what ``times`` are: ``self-time``, or the protocol a capture measured end to end. ``config`` is empty
     where it is unknown or mixed, ``first_us`` the first start. ``symbols`` (ns) made the ladder, those in ``seen`` from this very
-    run; ``readings_us`` as the side's own report gives them; ``measured`` a capture's readings by protocol.
+    run; ``readings_us`` as the side's own report gives them; ``measured`` a capture's readings by protocol; ``captured``: there is a
+    capture of it, ``checked``: that compared its result with a reference, and it is right.
     """
 
     name: str
@@ -39,6 +40,9 @@ class Work:
     inputs: dict[str, str] = field(default_factory=dict)
     flush: str = ""
     wrong: str = ""
+    captured: bool = False
+    checked: bool = False
+    bytes_moved: int | None = None
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,20 @@ from typing import Any, ClassVar
 from traceanalyzer.analysis.compare import Compared
 from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.rule import RuleBase
+from traceanalyzer.trace.sidecar import Sidecar
 
 
 @dataclass(frozen=True)
 class PairExample:
-    """Two small traces (their events and other fields of the file) and what they show together."""
+    """Two small traces (their events, other fields of the file, a sidecar) and what they show together."""
 
     title: str
     base: tuple[dict[str, Any], ...]
     head: tuple[dict[str, Any], ...]
     base_fields: dict[str, Any] = field(default_factory=dict)
     head_fields: dict[str, Any] = field(default_factory=dict)
+    base_sidecar: Sidecar | None = None
+    head_sidecar: Sidecar | None = None
 
 
 class ComparisonRule(RuleBase):

@@ -53,6 +53,7 @@ from traceanalyzer.doctor.rules.ta704_not_comparable import NotComparable
 from traceanalyzer.doctor.rules.ta705_within_noise import WithinNoise
 from traceanalyzer.doctor.rules.ta706_implausible_claim import ImplausibleClaim
 from traceanalyzer.doctor.rules.ta707_shared_device import SharedDevice
+from traceanalyzer.doctor.rules.ta708_work_missing import WorkMissing
 from traceanalyzer.doctor.rules.ta709_claim_is_another_number import ClaimIsAnotherNumber
 from traceanalyzer.doctor.rules.ta710_wrong_result import WrongResult
 from traceanalyzer.errors import OptionError
@@ -107,7 +108,7 @@ RULES: tuple[type[Rule], ...] = (
 )
 """Every rule on one trace, integrity first. Codes are never used again for something else."""
 
-COMPARISON_RULES: tuple[type[ComparisonRule], ...] = (NotComparable, RankInversion, WithinNoise)
+COMPARISON_RULES: tuple[type[ComparisonRule], ...] = (NotComparable, RankInversion, WithinNoise, WorkMissing)
 """Every rule on two traces, in the order they are reported. One rule may do both."""
 
 ALL_RULES: tuple[type[RuleBase], ...] = tuple(sorted({*RULES, *COMPARISON_RULES}, key=lambda r: r.code))

@@ -144,6 +144,9 @@ def _with_record(work: Work, record: OperationRecord | None) -> Work:
         measured=measured,
         inputs=dict(record.inputs),
         flush=flush.kind + (f" of {flush.buffer_bytes} bytes" if flush.buffer_bytes else ""),
+        captured=True,
+        checked=check.passed is True,
+        bytes_moved=record.bytes_moved,
         wrong=(check.reason or "it differs from the reference") if check.passed is False else "",
     )
 

@@ -1,0 +1,121 @@
+"""TA708 work-missing: the faster side does less work, and nothing says that its result is right.
+
+What it checks
+    For an operation that came out faster: kernels per call, and the bytes a capture says a call moves, against the
+    base's; and whether the head's result was compared with a reference.
+
+Why it matters
+    Leaving work out is the quickest optimisation. A fused kernel also launches less and moves less; only the result
+    tells the two apart.
+
+How it is decided
+    At least one side is a capture, the head is FASTER, its calls hold a tenth fewer kernels or move a tenth fewer bytes, and
+    no comparison of the head's result passed. A HINT.
+
+Example
+    Half the time with one kernel per call for two, and no reference in the head's capture.
+
+What to do
+    Capture the head with a reference (`--reference`), then compare again.
+
+When it is wrong
+    Genuine fusion that nobody checked.
+
+References
+    KernelBench; public write-ups of benchmark hacks (protocols-in-the-field).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from traceanalyzer.analysis.compare import Compared, Row
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.captured import NO_SIDECAR
+from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
+from traceanalyzer.doctor.example import Event, captured, host_range, kernel, launch
+from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.rule import short
+from traceanalyzer.options import Threshold
+from traceanalyzer.trace.sidecar import Correctness, Sidecar
+
+MISSING_WORK = Threshold(
+    "missing_work", 0.1, "share of kernels or bytes", "a tenth less is another computation, or the same one done better"
+)
+
+
+def calls(kernels: int, duration: float) -> tuple[Event, ...]:
+    """Return 40 annotated calls of some kernels of one length, 200 us apart."""
+    events: list[dict[str, Any]] = []
+    for i in range(40):
+        events.append(host_range("traceanalyzer.call:example", 200.0 * i, 100))
+        for j in range(kernels):
+            corr = 10 * i + j + 1
+            events += [launch(200 * i + 5 + 8 * j, corr), kernel(200 * i + 15 + 60 * j, duration, corr, f"part_{j}")]
+    return tuple(events)
+
+
+def moving(byte_count: int | None, passed: bool | None = None) -> Sidecar:
+    """Return a capture whose operation moves some bytes per call."""
+    found = captured(correctness=Correctness(passed, "" if passed else "no reference was given"))
+    return replace(found, operations=[replace(found.operations[0], bytes_moved=byte_count)])
+
+
+class WorkMissing(ComparisonRule):
+    """The faster side does less work, and nothing says that its result is right."""
+
+    code = "TA708"
+    name = "work-missing"
+    family = "comparison"
+    thresholds = (MISSING_WORK,)
+    pair_positive: ClassVar[tuple[PairExample, ...]] = (
+        PairExample("half the kernels in half the time", calls(2, 50), calls(1, 50), base_sidecar=moving(None), head_sidecar=moving(None)),
+        PairExample(
+            "a quarter of the bytes in half the time", calls(1, 50), calls(1, 25), base_sidecar=moving(4096), head_sidecar=moving(1024)
+        ),
+    )  # fmt: skip
+    pair_negative: ClassVar[tuple[PairExample, ...]] = (
+        PairExample(
+            "fused, and the result compared", calls(2, 50), calls(1, 50), base_sidecar=moving(None, True), head_sidecar=moving(None, True)
+        ),
+        PairExample("the same work, faster", calls(1, 50), calls(1, 25), base_sidecar=moving(4096), head_sidecar=moving(4096)),
+        PairExample("half the kernels, no faster", calls(2, 25), calls(1, 50), base_sidecar=moving(None), head_sidecar=moving(None)),
+    )  # fmt: skip
+
+    def check_pair(self, compared: Compared) -> list[Finding] | Abstained:
+        """Return what the module's documentation says."""
+        if compared.refused or compared.broken:
+            return self.abstain("no ratio was formed")
+        if not any(w.captured for side in (compared.base, compared.head) for w in side.ops):
+            return self.abstain(NO_SIDECAR)
+        limit = compared.options.threshold(MISSING_WORK)
+        return [f for row in compared.ops if (f := self._judged(row, limit)) is not None]
+
+    def _judged(self, row: Row, limit: float) -> Finding | None:
+        base, head = row.base, row.head
+        if base is None or head is None or row.verdict != "FASTER" or head.checked:
+            return None
+        less = []
+        if head.kernels_per_call < (1 - limit) * base.kernels_per_call:
+            less.append(f"launches {head.kernels_per_call:g} kernels for base's {base.kernels_per_call:g}")
+        if base.bytes_moved and head.bytes_moved is not None and head.bytes_moved < (1 - limit) * base.bytes_moved:
+            less.append(f"moves {head.bytes_moved:,} bytes for base's {base.bytes_moved:,}")
+        if not less:
+            return None
+        ratio = row.ratio.ratio if row.ratio and row.ratio.ratio else None
+        name = short(head.name)
+        return self.finding(
+            Severity.WARNING,
+            Grade.HINT,
+            head.name,
+            f"`{name}` may leave work out",
+            f"`{name}` is faster{f' (ratio {ratio:.3g})' if ratio else ''}, but a call {' and '.join(less)}, and no comparison says that its result is right.",
+            {
+                "ratio": None if ratio is None else round(ratio, 6),
+                "base_kernels_per_call": base.kernels_per_call, "head_kernels_per_call": head.kernels_per_call,
+                "base_bytes": base.bytes_moved, "head_bytes": head.bytes_moved, "threshold_missing_work": limit,
+            },
+            [],
+            ["capture the head with a reference, then compare again"],
+        )  # fmt: skip
