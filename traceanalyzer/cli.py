@@ -12,11 +12,11 @@ from traceanalyzer.errors import ExitCode, TraceAnalyzerError
 
 EXIT_CODES = """\b
 Exit codes:
-  0  report made
-  1  a finding at or above --fail-on LEVEL
+  0  report, comparison or capture made
+  1  a finding at or above --fail-on LEVEL; a regression; a captured result that is wrong
   2  bad input: the file, the options
-  3  cannot judge: the report was made, its verdict is cannot-judge
-  4  capture unavailable: torch, triton or the device is missing
+  3  cannot judge: the report was made, its verdict is cannot-judge; a capture that never became steady
+  4  capture unavailable: the function failed, or torch, triton or the device is missing
 """
 
 
@@ -36,6 +36,11 @@ class _Group(click.Group):
             "command",
             "The same trace with the report's evidence in it, for Perfetto or chrome://tracing.",
         ),
+        "ranks": (
+            "traceanalyzer.commands.ranks",
+            "command",
+            "The traces of a distributed job, rank by rank.",
+        ),
         "predict": (
             "traceanalyzer.commands.predict",
             "command",
@@ -45,6 +50,11 @@ class _Group(click.Group):
             "traceanalyzer.commands.capture",
             "command",
             "Record a benchmark under every protocol, and report on it.",
+        ),
+        "bench": (
+            "traceanalyzer.commands.bench",
+            "command",
+            "Compare a kernel with its alternatives: device time, end-to-end, memory, error.",
         ),
         "rules": ("traceanalyzer.commands.rules", "rules", "List every rule."),
         "rule": ("traceanalyzer.commands.rules", "rule", "Explain one rule."),
