@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import configparser
 import hashlib
 import json
 import re
@@ -18,6 +19,7 @@ from tests.render.fakes import hostile, make, op, report
 from tests.render.test_fake_reports import TEXTS
 from traceanalyzer.cli import cli
 from traceanalyzer.options import AnalysisOptions
+from traceanalyzer.render import page_assets as page_assets_module
 from traceanalyzer.render.html_page import render_page
 from traceanalyzer.render.page_assets import page_assets, page_data
 from traceanalyzer.report import model
@@ -186,3 +188,12 @@ def test_the_command_writes_the_page(tmp_path):
 
 def test_two_runs_write_the_same_page(sample):
     assert render_page(ta.analyze(SAMPLE, options=AnalysisOptions(figures=True)).data) == sample
+
+
+def test_every_script_on_disk_is_in_the_page_and_installed_with_the_package():
+    folder = ROOT / "traceanalyzer" / "render" / "assets"
+    assert sorted(p.name for p in folder.glob("page-*.js")) == sorted(page_assets_module._SCRIPTS)
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    assert "assets/*" in config["options.package_data"]["traceanalyzer.render"]
+    assert "recursive-include traceanalyzer/render/assets *" in (ROOT / "MANIFEST.in").read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.measured import conditions_lines, measured_in
+from traceanalyzer.render.opinion import opinion
 from traceanalyzer.render.page_assets import page_assets, page_data
 from traceanalyzer.render.page_figures import has_ladder, protocol_titles, report_figures
 from traceanalyzer.report.figure import Timeline
@@ -64,7 +65,7 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
         "capture": report.capture is not None,
         "measured": _blocks(*measured_in(report)),
         "captured": [_text(line, 1000) for line in conditions_lines(report.capture)],
-        "more_tables": _blocks(blocks.threads(report, 200), blocks.copies(report, 200)),
+        "more_tables": _blocks(blocks.threads(report, 200), blocks.copies(report, 200), opinion(report)),
         "coverage": _text(report.coverage.sentence),
         "abstentions": [(_text(rules, 400), _text(reason)) for rules, reason in blocks.abstentions(report)],
         "rules": figures.rules if figures else [],

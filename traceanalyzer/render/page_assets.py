@@ -15,6 +15,7 @@ _SCRIPTS = (
     "page-base.js",
     "page-tables.js",
     "page-timeline.js",
+    "page-overview.js",
     "page-depth.js",
     "page-distribution.js",
     "page-ladder.js",

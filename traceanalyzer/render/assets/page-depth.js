@@ -36,7 +36,7 @@ TA.depth = (found, timeline, bounds) => {
   made = TA.chart(host, {
     low: bounds[0], high: bounds[1], height: 190, series, padding: 0, data: uPlot.join(tables),
     highest,
-    axes: TA.axes("us from the start of the trace", {size: TA.GUTTER, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 50000, 100000]}),
+    axes: TA.axes("us from the start of the trace", {size: TA.GUTTER, values: (u, splits) => splits.map((v) => (v >= 10000 ? `${v / 1000}k` : v.toLocaleString("en-US"))), incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 50000, 100000]}),
     moved: (min, max) => {
       if (!made || moving || !timeline) return;
       moving = true;
