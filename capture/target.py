@@ -66,7 +66,9 @@ def load(asked: Asked, device: str) -> Target:
         return kernel_target(asked, device)
     if asked.direction != "forward":
         raise OptionError(
-            "no_backward", "only a kernel of this project has a direction", hint="name a function that runs the backward"
+            "no_backward",
+            "only a kernel of this project has a direction",
+            hint="name a function that runs the backward",
         )
     module = _module(where)
     fn = _named(module, function, where)

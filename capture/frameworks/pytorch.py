@@ -235,7 +235,8 @@ class TorchCuda(_Queued):
             from triton.testing import do_bench
 
             return [float(ms) * 1e6 for ms in do_bench(call, warmup=5, rep=20, return_mode="all")]
-        except Exception:  # no triton, one without this mode, or without a driver here; a call that fails will do so again
+        except Exception:
+            # no triton, one without this mode, or without a driver here; a call that fails will do so again
             return None
 
     def graph(self, call: Call, calls: int) -> Callable[[], None]:

@@ -20,7 +20,8 @@ VARIANTS_FOR = 5
 class Block:
     """A table; ``names`` are the numbers of the columns that hold text from the trace. ``notes`` follow it.
 
-    Cells in ``struck`` (row, column) are times of a wrong result: shown, but struck through.
+    Cells in ``struck`` (row, column) are times of a wrong result: shown, but struck through. Columns in ``labels`` hold words
+    of our own that stand to the left as names do, and are never cropped.
     """
 
     title: str
@@ -29,6 +30,7 @@ class Block:
     names: frozenset[int] = frozenset({0})
     notes: list[str] = field(default_factory=list)
     struck: frozenset[tuple[int, int]] = frozenset()
+    labels: frozenset[int] = frozenset()
 
 
 def kernels(report: ReportData, top: int) -> Block | None:

@@ -1,0 +1,129 @@
+"""``traceanalyze bench``: a kernel of this project against its alternatives, in one table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from traceanalyzer.commands.output import utf8_stdout, write_output
+from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError
+
+if TYPE_CHECKING:
+    from traceanalyzer.capture.bench import BenchTable
+
+EPILOG = """\b
+Exit codes:
+  0  the table was made; what cannot run here is n/a with its reason
+  1  the table was made, and a result in it is wrong: its times are struck through
+  2  bad input: no such kernel, preset, dtype or implementation
+  4  nothing could be measured, or it was interrupted; rows measured until then are printed
+"""
+TABLE_NAME = "bench.json"
+
+
+@click.command(
+    name="bench", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.argument("operator", metavar="KERNEL")
+@click.option("--preset", default="", help="Sizes of the inputs.  [default: the first that is not tiny]")
+@click.option("--dtypes", default="", metavar="NAMES", help="With commas.  [default: all of the kernel]")
+@click.option("--directions", default="", metavar="NAMES", help="forward, backward.  [default: all of the kernel]")
+@click.option(
+    "--implementation", default="", metavar="NAME", help="What is compared.  [default: the kernel's first, triton]"
+)
+@click.option("--against", metavar="NAMES", help="Alternatives, with commas; an empty text for none.  [default: all]")
+@click.option("-o", "--output", "out", metavar="DIR", help="Keep trace and sidecar of each row here, and bench.json.")
+@click.option(
+    "--iters", default=100, show_default=True, type=click.IntRange(1, 100_000), metavar="N", help="Calls per protocol."
+)
+@click.option(
+    "--warmup", default=10, show_default=True, type=click.IntRange(0, 100_000), metavar="N", help="Least calls before."
+)
+@click.option(
+    "--protocols", default="wall_sync_once,graph_unrolled,profiler_self_time", show_default=True, metavar="KEYS",
+    help="Protocols, with commas; all for every one. The two columns need the first and the last.",
+)  # fmt: skip
+@click.option(
+    "--device", type=click.Choice(["auto", "cuda", "xpu", "cpu"]), default="auto", show_default=True,
+    help="Where to run; cuda stands for ROCm too.",
+)  # fmt: skip
+@click.option("--seed", default=0, show_default=True, type=int, help="Of the inputs; the same for every row.")
+@click.option(
+    "--budget", default=10.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S",
+    help="Seconds for the readings of one row; slow ones get fewer calls.",
+)  # fmt: skip
+@click.option(
+    "--timeout", default=300.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S", help="End a row after this."
+)  # fmt: skip
+@click.option(
+    "--limit", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds for all rows; those not reached are n/a."
+)  # fmt: skip
+@click.option(
+    "--format", "output_format", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True
+)
+@click.option("--progress/--no-progress", default=True, help="Progress on standard error when it is a terminal.")
+def command(
+    operator: str, preset: str, dtypes: str, directions: str, implementation: str, against: str | None, out: str | None, iters: int,
+    warmup: int, protocols: str, device: str, seed: int, budget: float, timeout: float, limit: float | None, output_format: str,
+    progress: bool,
+) -> None:  # fmt: skip
+    """Compare a kernel of this project with its alternatives: device time, end-to-end time, memory and error.
+
+    KERNEL is empty, vector_add, softmax, rms_norm, matmul or msda. Every row (direction, dtype, implementation) is a capture
+    session in a process of its own, compared with the reference at higher precision in the same run; speed-ups compare
+    device time with device time. Without a GPU the rows that a CPU can run are measured end to end and labelled cpu.
+    """
+    from traceanalyzer.capture import require_torch
+    from traceanalyzer.capture.bench import BenchAsked, bench, nothing_measured
+    from traceanalyzer.capture.protocols import chosen_protocols
+    from traceanalyzer.commands.progress import step_progress
+
+    require_torch()
+    folder = Path(out) if out is not None else None
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise OptionError("cannot_write", f"'{folder.name}' is a file", hint="give a folder with -o")
+    asked = BenchAsked(
+        operator, preset, _names(dtypes), _names(directions), implementation, None if against is None else _names(against), device, seed,
+        chosen_protocols((protocols,)), warmup, iters, budget, timeout, limit,
+    )  # fmt: skip
+    with step_progress(progress) as show:
+        table = bench(asked, folder, observe=show, keep=lambda so_far: _keep(so_far, folder))
+    _keep(table, folder)
+    utf8_stdout()
+    write_output(_rendered(table, output_format), None)
+    if any(row.missing_kind == "interrupted" for row in table.rows):
+        raise CaptureUnavailable("interrupted", "interrupted; the rows measured until then are in the table")
+    if (error := nothing_measured(table)) is not None:
+        raise error
+    if table.wrong:
+        click.echo(
+            f"traceanalyze: wrong_result: {', '.join(table.wrong)}: the result does not match the reference; its times are struck through",
+            err=True,
+        )
+        sys.exit(int(ExitCode.FINDINGS))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _keep(table: BenchTable, folder: Path | None) -> None:
+    if folder is not None and folder.is_dir():
+        write_output(_rendered(table, "json"), str(folder / TABLE_NAME))
+
+
+def _rendered(table: BenchTable, output_format: str) -> str:
+    if output_format == "json":
+        from traceanalyzer.render.json_v1 import dump
+
+        return dump(table.to_dict())
+    if output_format == "markdown":
+        from traceanalyzer.render.bench_markdown import render_bench_markdown
+
+        return render_bench_markdown(table)
+    from traceanalyzer.render.bench_text import render_bench
+
+    return render_bench(table)

@@ -1,0 +1,155 @@
+"""The result of a bench: one operator, every implementation, dtype and direction. Schema ``traceanalyzer.bench/1``.
+
+Frozen values as the JSON has them; docs/bench.md describes them. Times are microseconds per call as ``_us``; ``None``
+where a value does not exist, and a field beside it says why. The two answers stay two: *device* (how fast is the kernel)
+and *end-to-end* (what does a call cost).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from traceanalyzer.report.model import Verdict
+from traceanalyzer.trace.sidecar import DeviceFacts
+
+SCHEMA = "traceanalyzer.bench/1"
+
+Column = Literal["device", "end-to-end"]
+Outcome = Literal["faster", "slower", "same", "undecided"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The median of one protocol's readings with its order-statistic 95 % interval (None under six of them).
+
+    ``reason`` says why there is none.
+    """
+
+    protocol: str
+    p50_us: float | None
+    ci95_us: tuple[float, float] | None
+    n: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class SpeedUp:
+    """The alternative's time over this row's, in one column: above 1 this row is the faster.
+
+    ``ci95`` and ``outcome`` as in a comparison (docs/compare.md): faster and slower need the whole interval beyond 1 %.
+    ``counts`` is False where the result of either is wrong: the number then stands struck through and wins nothing.
+    """
+
+    against: str
+    column: Column
+    ratio: float | None
+    ci95: tuple[float, float] | None
+    outcome: Outcome | None
+    counts: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result against the reference at higher precision, in the same run. ``passed`` is None where it was not compared."""
+
+    passed: bool | None
+    max_abs_error: float | None
+    max_rel_error: float | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class BenchRow:
+    """One implementation of one dtype and direction, from one capture session on a device of kind ``device_kind``.
+
+    ``missing`` says why there are no numbers, or that the session ended early (numbers until then stand). ``device`` is
+    kernel time; ``end_to_end`` wall time per call of a saturated queue. ``gbytes_per_s`` and ``gflops_per_s`` are the
+    work stated for the operator over device time. ``peak_memory_bytes``: the most the framework held during ordinary
+    calls. ``verdict`` is that of the trace, ``queue`` and ``grade`` the operation's there; None and ``unjudged`` without a
+    device record. ``agrees`` and ``agreement``: self-time against the unrolled graph. ``sm_clock_mhz``: in the middle of the session.
+    ``folder`` holds trace and sidecar, relative to the table's own; None where they were not kept.
+    """
+
+    device_kind: str
+    dtype: str
+    direction: str
+    implementation: str
+    operation: str
+    missing: str
+    missing_kind: str
+    device: Reading
+    end_to_end: Reading
+    speed_ups: list[SpeedUp]
+    result: Result
+    peak_memory_bytes: int | None
+    bytes_moved: int | None
+    flops: int | None
+    gbytes_per_s: float | None
+    gflops_per_s: float | None
+    steady: bool | None
+    steady_reason: str
+    agrees: bool | None
+    agreement: str
+    verdict: Verdict | None
+    queue: str
+    grade: str | None
+    unjudged: str
+    sm_clock_mhz: int | None
+    folder: str | None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """Direction, dtype and implementation."""
+        return f"{self.direction} {self.dtype} {self.implementation}"
+
+    @property
+    def measured(self) -> bool:
+        """Whether the row has any time."""
+        return self.device.p50_us is not None or self.end_to_end.p50_us is not None
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Where the measured implementation is not the fastest: its speed-up over ``against`` is below 1.
+
+    ``outcome`` undecided: the interval reaches to 1 or beyond.
+    """
+
+    direction: str
+    dtype: str
+    against: str
+    ratio: float
+    ci95: tuple[float, float] | None
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class BenchTable:
+    """All rows, in the order of a table: direction, dtype, then ``implementation`` and the alternatives.
+
+    ``column`` is the one that speed-ups compare: device, or end-to-end where the device has no clock of its own.
+    ``losses``: where ``implementation`` is slower than an alternative; ``wrong``: labels of rows whose result is wrong.
+    """
+
+    schema: str
+    version: str
+    operator: str
+    summary: str
+    preset: str
+    sizes: dict[str, str]
+    implementation: str
+    against: list[str]
+    device: DeviceFacts
+    versions: dict[str, str]
+    column: Column
+    rows: list[BenchRow]
+    losses: list[Loss]
+    wrong: list[str]
+    notes: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, in the layout of the JSON."""
+        return asdict(self)
