@@ -15,14 +15,17 @@ import pytest
 from click.testing import CliRunner
 
 import traceanalyzer as ta
+from tests.builders import trace
 from tests.render.fakes import hostile, make, op, report
 from tests.render.test_fake_reports import TEXTS
 from traceanalyzer.cli import cli
+from traceanalyzer.doctor.example import captured
 from traceanalyzer.options import AnalysisOptions
 from traceanalyzer.render import page_assets as page_assets_module
 from traceanalyzer.render.html_page import render_page
 from traceanalyzer.render.page_assets import page_assets, page_data
 from traceanalyzer.report import model
+from traceanalyzer.trace.sidecar import ClockSample, Correctness, ProtocolResult, encode_sidecar, sidecar_path
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "samples" / "cpu_bound_loop.json"
@@ -153,7 +156,7 @@ def test_a_reading_that_was_measured_stands_beside_the_closed_form():
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', found)[1])
     rows = {r[0]: r[1:] for r in data["ladders"][0]["rows"]}
     assert rows["event pair per call"] == [13.0, 26.0, 44.25]
-    assert rows["backlog"] == [None, None, 9.5]
+    assert rows["event pairs behind a blocker"] == [None, None, 9.5]
 
 
 def test_the_bar_of_idle_time_adds_up_to_the_span():
@@ -197,3 +200,43 @@ def test_every_script_on_disk_is_in_the_page_and_installed_with_the_package():
     config.read(ROOT / "setup.cfg")
     assert "assets/*" in config["options.package_data"]["traceanalyzer.render"]
     assert "recursive-include traceanalyzer/render/assets *" in (ROOT / "MANIFEST.in").read_text(encoding="utf-8")
+
+
+def captured_page(tmp_path, **record) -> str:
+    path = tmp_path / "run.json"
+    built = trace()
+    for i in range(30):
+        built.range("traceanalyzer.call:op", 40 * i, 20).call(40 * i + 2, 40 * i + 10, 10, name="k")
+    built.write(path)
+    protocols = [
+        ProtocolResult("event_pair", "neither", {}, 20, 41.5, (41.0, 42.0), 0.2, [41.5] * 20),
+        ProtocolResult("backlog", "device", {}, 20, 10.25, (10.0, 10.5), 0.1, [10.25] * 20),
+    ]
+    side = captured(clocks=[ClockSample("before", 1980, 1980, 2619, 120.0, 700.0, 41)])
+    side = replace(side, operations=[replace(side.operations[0], name="op", protocols=protocols, **record)])
+    sidecar_path(path).write_bytes(encode_sidecar(side))
+    return render_page(ta.analyze(path, options=AnalysisOptions(figures=True)).data)
+
+
+def test_what_a_capture_measured_stands_beside_what_the_trace_predicts(tmp_path):
+    found = captured_page(tmp_path)
+    section = found[
+        found.index('<section id="capture"') : found.index("</section>", found.index('<section id="capture"'))
+    ]
+    assert "41.50" in section
+    assert "10.25" in section
+    assert "result " in section
+    assert "clocks before: SM 1,980 of 1,980 MHz" in section
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', found)[1])
+    rows = {r[0]: r[3] for r in data["ladders"][0]["rows"]}
+    assert rows["event pair per call"] == 41.5
+    assert rows["event pairs behind a blocker"] == 10.25
+
+
+def test_times_of_a_wrong_result_are_struck_through_and_the_title_says_so(tmp_path):
+    wrong = Correctness(False, "3 of 4 values differ", "torch", 1.0, 1.0, 0.01, 0.01)
+    found = captured_page(tmp_path, correctness=wrong)
+    assert found.count('<td class="struck">41.50</td>') == 2  # in the ladder and where it was measured
+    assert "<td>41.50</td>" not in found
+    assert "WRONG RESULT" in found
+    assert re.search(r"<title>Suspect: The result of `op` is wrong", found)

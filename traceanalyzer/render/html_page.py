@@ -49,7 +49,7 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
         "depth_notes": _depth_notes(report),
         "stream_tables": _blocks(blocks.streams(report, 200)),
         "operations": next(iter(_blocks(blocks.ops(report, 200))), None),
-        "ladders": [{"table": clean_block(_ladder(op))} for op in ladders],
+        "ladders": [{"table": clean_block(_ladder(op, _is_wrong(report, op)))} for op in ladders],
         "ladder_notes": _ladder_notes(report),
         "distributions": bool(figures and figures.distributions),
         "samples": 400,
@@ -249,7 +249,12 @@ def _depth_notes(report: ReportData) -> list[str]:
     return notes
 
 
-def _ladder(op: OpRow) -> blocks.Block:
+def _is_wrong(report: ReportData, op: OpRow) -> bool:
+    records = report.capture.operations if report.capture else []
+    return any(o.name == op.name and o.correctness.passed is False for o in records)
+
+
+def _ladder(op: OpRow, wrong: bool) -> blocks.Block:
     measured = bool(op.readings_measured)
     rows = [
         [title, show.us(op.readings.get(p)), show.us(op.readings_replayed.get(p))]
@@ -257,7 +262,10 @@ def _ladder(op: OpRow) -> blocks.Block:
         for p, title in protocol_titles(op).items()
     ]
     columns = ["protocol", "closed form", "replayed", *(["measured"] if measured else [])]
-    return blocks.Block(f"{_text(op.name, NAME)}: what each protocol would have read (per call, us)", columns, rows)
+    title = f"{_text(op.name, NAME)}: what each protocol would have read (per call, us)"
+    # times of a wrong result are shown, but struck through
+    struck = frozenset((row, 3) for row in range(len(rows))) if wrong else frozenset()
+    return blocks.Block(title, columns, rows, struck=struck)
 
 
 def _ladder_notes(report: ReportData) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from traceanalyzer.render.blocks import LADDER_TITLES
 from traceanalyzer.render.escape import terminal
+from traceanalyzer.render.measured import TITLES
 from traceanalyzer.report.figure import DepthSeries, Distribution, Lane, Timeline
 from traceanalyzer.report.model import OpRow, ReportData
 
@@ -51,7 +52,7 @@ def ladder_data(op: OpRow) -> dict[str, Any]:
 def protocol_titles(op: OpRow) -> dict[str, str]:
     """Return the protocols of the ladder, then those that only a capture measured, with their titles."""
     extra = [p for p in op.readings_measured if p not in LADDER_TITLES]
-    return {**LADDER_TITLES, **{p: terminal(p.replace("_", " "), 60) for p in extra}}
+    return {**LADDER_TITLES, **{p: terminal(TITLES.get(p, p.replace("_", " ")), 60) for p in extra}}
 
 
 def distribution_data(found: Distribution) -> dict[str, Any]:
