@@ -15,6 +15,7 @@ from tests.builders import trace
 from tests.conftest import shared_files
 from tests.kineto_writer import to_json
 from traceanalyzer.cli import cli
+from traceanalyzer.errors import TraceAnalyzerError
 
 BASE_US = 1_712_195_495_406_752
 
@@ -250,7 +251,7 @@ def test_real_traces_annotate_and_read_the_same(path, tmp_path):
 def test_public_cases_annotate_and_read_the_same(path, tmp_path):
     try:
         ta.read(path)
-    except ta.TraceAnalyzerError as error:
+    except TraceAnalyzerError as error:
         refused = annotate(path, tmp_path / "out.json")
         assert refused.exit_code == 2 and error.kind in refused.output
         return

@@ -231,3 +231,17 @@ def test_a_closed_standard_output_is_no_traceback(tmp_path):
     done = subprocess.run(f"{command} -o r.txt >&-", shell=True, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (0, "") and (tmp_path / "r.txt").read_text().startswith("Suspect")
     assert subprocess.run(f"{command} >&-", shell=True, stderr=subprocess.PIPE).stderr == b""
+
+
+@pytest.mark.parametrize("command", ["report", "check", "compare"])
+def test_no_command_writes_over_its_input(loop, command, tmp_path):
+    before = loop.read_bytes()
+    other = tmp_path / "other.json"
+    other.write_bytes(before)
+    link = tmp_path / "link.json"
+    link.symlink_to(loop)
+    for target in (loop, link):
+        words = [command, str(loop), *([str(other)] if command == "compare" else []), "-o", str(target)]
+        result = run(*words)
+        assert result.exit_code == 2 and "is the input itself" in result.stderr
+        assert loop.read_bytes() == before

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from traceanalyzer.commands.limits import limit_options
+from traceanalyzer.commands.output import refuse_input_as_output
 from traceanalyzer.commands.progress import reading_progress
-from traceanalyzer.commands.streamed_output import refuse_input_as_output, write_stream
+from traceanalyzer.commands.streamed_output import write_stream
 from traceanalyzer.errors import OptionError, TraceFormatError
 from traceanalyzer.options import AnalysisOptions, ReadLimits
 
@@ -46,7 +47,7 @@ def command(
 
     if trace == "-":
         raise OptionError("needs_a_file", "annotate reads its input twice", hint="save standard input to a file first")
-    refuse_input_as_output(trace, output)
+    refuse_input_as_output(output, trace)
     limits = ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes)
     before = _state(trace)
     with reading_progress(progress) as callback:

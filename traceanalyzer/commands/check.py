@@ -7,7 +7,7 @@ import sys
 import click
 
 from traceanalyzer.commands.config import load_config
-from traceanalyzer.commands.output import utf8_stdout, write_output
+from traceanalyzer.commands.output import refuse_input_as_output, utf8_stdout, write_output
 from traceanalyzer.commands.report import LEVELS, parse_thresholds
 from traceanalyzer.errors import ExitCode
 from traceanalyzer.options import AnalysisOptions, Selection, parse_claim
@@ -46,6 +46,7 @@ def command(
     from traceanalyzer.api import analyze
     from traceanalyzer.render.checks import render_checks
 
+    refuse_input_as_output(output, *traces)
     config = load_config()
     options = AnalysisOptions(
         Selection(range_name=range_name),

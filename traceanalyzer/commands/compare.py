@@ -7,7 +7,7 @@ import sys
 import click
 
 from traceanalyzer.commands.limits import limit_options
-from traceanalyzer.commands.output import utf8_stdout, write_output
+from traceanalyzer.commands.output import refuse_input_as_output, utf8_stdout, write_output
 from traceanalyzer.commands.progress import reading_progress
 from traceanalyzer.commands.report import parse_thresholds
 from traceanalyzer.errors import ExitCode, OptionError
@@ -69,6 +69,7 @@ def command(
 
     if [base, *heads].count("-") > 1:
         raise OptionError("bad_option", "standard input can be read once", hint="give - for one of the files")
+    refuse_input_as_output(output, base, *heads)
     options = AnalysisOptions(
         Selection(range_name, device, stream, kernel),
         ReadLimits(**limits),

@@ -33,6 +33,24 @@ def write_output(text: str, output: str | None) -> None:
         raise OptionError("cannot_write", f"'{name}': {error.strerror}", hint="check what was given to -o") from None
 
 
+def refuse_input_as_output(output: str | None, *sources: str) -> None:
+    """Raise OptionError when the output is one of the inputs, by whatever name, link or mount, or a folder.
+
+    A trace that took an hour to record must not turn into its report; and that is said before the work is done.
+    """
+    if output is None or output == "-":
+        return
+    name = Path(output).name
+    try:
+        target = Path(output)
+        if target.is_dir():
+            raise OptionError("cannot_write", f"'{name}' is a folder", hint="give a file name to -o")
+        if target.exists() and any(s != "-" and Path(s).exists() and target.samefile(s) for s in sources):
+            raise OptionError("would_overwrite", f"'{name}' is the input itself", hint="give another file to -o")
+    except (OSError, ValueError):
+        return  # what is wrong with the paths is said by whoever opens them
+
+
 def _replace(target: Path, text: str) -> None:
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from traceanalyzer.commands.output import utf8_stdout, write_output
+from traceanalyzer.commands.output import refuse_input_as_output, utf8_stdout, write_output
 from traceanalyzer.commands.progress import reading_progress
 from traceanalyzer.errors import ExitCode, OptionError
 from traceanalyzer.options import AnalysisOptions, ReadLimits, Selection, parse_claim
@@ -127,6 +127,7 @@ def command(
         raise OptionError(
             "bad_option", f"--summary is Markdown, --format is {output_format}", hint="add --format markdown"
         )
+    refuse_input_as_output(output, trace)
     options = AnalysisOptions(
         Selection(range_name, device, stream, kernel),
         ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes),

@@ -12,19 +12,6 @@ from traceanalyzer.errors import OptionError
 _GATHERED_BYTES = 1 << 20
 
 
-def refuse_input_as_output(source: str, output: str) -> None:
-    """Raise OptionError when both are the same file, by whatever name, link or mount."""
-    name = Path(output).name
-    try:
-        target = Path(output)
-        if target.is_dir():
-            raise OptionError("cannot_write", f"'{name}' is a folder", hint="give a file name to -o")
-        if target.exists() and target.samefile(source):
-            raise OptionError("would_overwrite", f"'{name}' is the input itself", hint="give another file to -o")
-    except (OSError, ValueError):
-        return  # what is wrong with the paths is said by whoever opens them
-
-
 def write_stream(pieces: Iterable[bytes], output: str) -> int:
     """Write the pieces, compressed if the name ends in ``.gz``; return the number of bytes in the file.
 

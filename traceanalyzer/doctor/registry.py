@@ -67,6 +67,7 @@ RULES: tuple[type[Rule], ...] = (
     ProfilerInWindow,
     HeavyInstrumentation,
     MixedTrace,
+    WrongResult,
     CpuBoundQueue,
     EventReadingMisleads,
     Borderline,
@@ -104,7 +105,6 @@ RULES: tuple[type[Rule], ...] = (
     ImplausibleClaim,
     SharedDevice,
     ClaimIsAnotherNumber,
-    WrongResult,
 )
 """Every rule on one trace, integrity first. Codes are never used again for something else."""
 

@@ -105,7 +105,11 @@ def _measured(report: ReportData, limits: _Limits) -> list[str]:
 def pipe_table(block: blocks.Block) -> list[str]:
     """Return the lines of a GitHub table: names as code spans, everything else right-aligned."""
     head = "| " + " | ".join(markdown(c) for c in block.columns) + " |"
-    rule = "|" + "|".join(" --- " if n in block.names | block.labels else " ---: " for n in range(len(block.columns))) + "|"
+    rule = (
+        "|"
+        + "|".join(" --- " if n in block.names | block.labels else " ---: " for n in range(len(block.columns)))
+        + "|"
+    )
     body = ["| " + " | ".join(_cell(block, r, n) for n in range(len(row))) + " |" for r, row in enumerate(block.rows)]
     return [head, rule, *body]
 

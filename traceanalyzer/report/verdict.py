@@ -9,7 +9,6 @@ from traceanalyzer.doctor.registry import LEADS
 from traceanalyzer.doctor.rule import show_us
 from traceanalyzer.report.model import Verdict
 
-
 WRONG_RESULT = "TA710"
 
 
