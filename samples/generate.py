@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -114,6 +115,12 @@ def files() -> dict[Path, str]:
         made[golden.with_suffix(".json")] = report.to_json()
         table.writerow([path.name, "yes", " ".join((simulate.__doc__ or "").split()), report.data.devices[0].queue])
     made[HERE / "index.csv"] = index.getvalue()
+    shown = made[HERE / "golden" / "cpu_bound_loop.txt"].rstrip()
+    readme = HERE.parent / "README.md"
+    # the report that README shows is the one this code makes
+    made[readme] = re.sub(
+        r"(?s)(```text\n).*?(\n```)", lambda m: m[1] + shown + m[2], readme.read_text(encoding="utf-8"), count=1
+    )
     return made
 
 
