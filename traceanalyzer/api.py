@@ -11,7 +11,7 @@ from traceanalyzer.analysis.pipeline import Analysis, analyse
 from traceanalyzer.doctor.engine import diagnose
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.registry import chosen_rules
-from traceanalyzer.errors import OptionError
+from traceanalyzer.errors import OptionError, TraceAnalyzerError, TraceFormatError
 from traceanalyzer.options import AnalysisOptions, Selection
 from traceanalyzer.report.build import build_report
 from traceanalyzer.report.public import Report
@@ -20,10 +20,21 @@ from traceanalyzer.trace.source import Progress
 from traceanalyzer.trace.tables import Trace
 
 if TYPE_CHECKING:
-    from traceanalyzer.report.annotations import Annotations as Annotations
+    from traceanalyzer.report.annotations import Annotations
     from traceanalyzer.report.public_comparison import Comparison
+    from traceanalyzer.report.ranks import RankRow, RanksData
 
-__all__ = ["analyze", "compare", "compare_all", "read", "report_of"]
+__all__ = [
+    "Annotations",
+    "analyze",
+    "annotations_of",
+    "compare",
+    "compare_all",
+    "examine",
+    "ranks",
+    "read",
+    "report_of",
+]
 
 
 def analyze(
@@ -78,6 +89,58 @@ def annotations_of(trace: Trace, options: AnalysisOptions | None = None, most_st
 
     analysis, findings, report = examine(trace, options)
     return annotate_report(analysis, findings, report.data, most_steps)
+
+
+def ranks(
+    folder: str | Path, options: AnalysisOptions | None = None, *, hta: bool = True, late_over: float = 0.05,
+    progress: Progress | None = None,
+) -> RanksData:  # fmt: skip
+    """Return the report on a folder of traces, one a rank, read one at a time.
+
+    ``hta`` puts HolisticTraceAnalysis' numbers beside where it is installed; ``late_over`` is the share by which a rank must
+    exceed the median to be late. Raises TraceFormatError for a folder in which no trace can be read.
+    """
+    from traceanalyzer.peers.hta import HOW_TO_GET, installed_version
+    from traceanalyzer.report.ranks import LostTrace, rank_of, ranks_report
+    from traceanalyzer.trace.folder import trace_files
+
+    options = options or AnalysisOptions()
+    tool = installed_version() if hta else ""
+    rows: list[RankRow] = []
+    lost: list[LostTrace] = []
+    sizes: list[int] = []
+    files = trace_files(folder)
+    for path in files:
+        try:
+            found, size = _one_rank(path, options, bool(tool), progress)
+        except TraceAnalyzerError as error:
+            lost.append(LostTrace(path.name, error.one_line(), rank_of(None, path.name)[0]))
+            continue
+        if size is not None:
+            sizes.append(size)
+        if not found:
+            lost.append(LostTrace(path.name, "it holds no device rows", rank_of(None, path.name)[0]))
+        rows += found
+    if not rows:
+        first = f": {lost[0].file}: {lost[0].reason}" if lost else ""
+        raise TraceFormatError(
+            "no_ranks", f"none of {len(files)} files gives a rank{first}", hint="give a folder of traces"
+        )
+    said = tool or (HOW_TO_GET if hta else "")
+    return ranks_report(Path(folder).resolve().name, rows, lost, max(sizes, default=None), said, late_over)
+
+
+def _one_rank(
+    path: Path, options: AnalysisOptions, with_hta: bool, progress: Progress | None
+) -> tuple[list[RankRow], int | None]:
+    """Return the rows of one trace and the number of ranks it knows of; nothing of the trace outlives the call."""
+    from traceanalyzer.peers.hta import run_hta
+    from traceanalyzer.report.ranks import rank_rows
+
+    trace = read(path, options.limits, progress)
+    analysis, _, report = examine(trace, options)
+    beside = run_hta(path, shipped_only=True) if with_hta else None
+    return rank_rows(analysis, report.data, path.name, beside), trace.meta.world_size
 
 
 def examine(trace: Trace, options: AnalysisOptions | None = None) -> tuple[Analysis, list[Finding], Report]:

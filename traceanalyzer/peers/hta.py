@@ -74,8 +74,13 @@ def installed_version() -> str:
     return "hta (version unknown)"
 
 
-def run_hta(trace: str | Path, *, seconds: float = SECONDS, memory_bytes: int = MEMORY_BYTES) -> HtaResult:
-    """Return what HTA says of a trace. Never raises: whatever goes wrong stands in ``error``."""
+def run_hta(
+    trace: str | Path, *, shipped_only: bool = False, seconds: float = SECONDS, memory_bytes: int = MEMORY_BYTES
+) -> HtaResult:
+    """Return what HTA says of a trace, under every variant or as it is shipped alone.
+
+    Never raises: whatever goes wrong stands in ``error``.
+    """
     version = installed_version()
     if not version:
         return HtaResult(error=HOW_TO_GET)
@@ -87,7 +92,7 @@ def run_hta(trace: str | Path, *, seconds: float = SECONDS, memory_bytes: int = 
         except OSError as error:
             return HtaResult(version, f"the trace could not be put into a folder of its own: {error.strerror}")
         result = Path(folder) / "result.json"
-        fault = _run(file, result, seconds, memory_bytes)
+        fault = _run(file, result, seconds, [str(memory_bytes), *(["shipped"] if shipped_only else [])])
         if fault:
             return HtaResult(version, fault)
         try:
@@ -114,10 +119,10 @@ def _place(trace: Path, folder: Path) -> Path:
     return target
 
 
-def _run(file: Path, result: Path, seconds: float, memory_bytes: int) -> str:
+def _run(file: Path, result: Path, seconds: float, options: list[str]) -> str:
     script = Path(__file__).with_name("hta_process.py")
     # -I: no module of the current folder gets into it
-    command = [sys.executable, "-I", str(script), str(file), str(result), str(memory_bytes)]
+    command = [sys.executable, "-I", str(script), str(file), str(result), *options]
     environment = os.environ | {"MPLBACKEND": "agg", "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
     try:
         child = subprocess.Popen(

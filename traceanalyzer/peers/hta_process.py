@@ -1,6 +1,6 @@
 """Runs HolisticTraceAnalysis on one trace and writes what it says as JSON: the child process of :mod:`traceanalyzer.peers.hta`.
 
-Started as ``python hta_process.py TRACE RESULT MEMORY_BYTES``, never imported by the analyser. Beside the numbers HTA gives as it
+Started as ``python hta_process.py TRACE RESULT MEMORY_BYTES [shipped]``, never imported by the analyser. Beside the numbers HTA gives as it
 is shipped stand those it gives when one of its habits after the other is taken away:
 
 - ``shipped``: as a user calls it
@@ -130,8 +130,8 @@ def with_rows(trace: Any, frame: Any) -> Any:
     return other
 
 
-def answers(trace_path: str) -> dict[str, Any]:
-    """Return every variant's figures and the counts of rows that tell them apart."""
+def answers(trace_path: str, shipped_only: bool) -> dict[str, Any]:
+    """Return every variant's figures, or those of the first alone, and the counts of rows that tell them apart."""
     saved: dict[str, Any] = {}
     missing = watch(saved)
     from hta.trace_analysis import TraceAnalysis
@@ -139,7 +139,7 @@ def answers(trace_path: str) -> dict[str, Any]:
     trace = TraceAnalysis(trace_files={0: trace_path}, trace_dir=str(Path(trace_path).parent)).t
     result: dict[str, Any] = {"missing": missing, "shipped": figures(trace, 1)}
     frame = saved.pop("all", None)
-    if frame is None:
+    if frame is None or shipped_only:
         return result
     frame = frame.set_index("index", drop=False)
     frame.index.names = [None]
@@ -189,10 +189,10 @@ def answers(trace_path: str) -> dict[str, Any]:
 
 def main() -> None:
     """Answer, or say in one line why not."""
-    trace_path, result_path, memory = sys.argv[1:4]
+    trace_path, result_path, memory, *mode = sys.argv[1:]
     bound_memory(int(memory))
     try:
-        found = answers(trace_path)
+        found = answers(trace_path, mode == ["shipped"])
     except MemoryError:
         found = {"error": f"it needs more than {int(memory) >> 20:,} MiB of memory"}
     except Exception as error:  # whatever it is, it is theirs

@@ -142,6 +142,8 @@ def build(columns: Columns, top: dict[str, msgspec.Raw], name: str, file_format:
         python_rows=columns.python_rows,
         flavour=flavour,
         simulated=fields["simulated"],
+        rank=fields["rank"],
+        world_size=fields["world_size"],
     )
     return Trace(
         meta=meta,
@@ -433,10 +435,20 @@ def _top_fields(top: dict[str, msgspec.Raw]) -> dict[str, Any]:
     versions = {
         short: str(v)[:40] for k, short in _VERSION_KEYS.items() if isinstance(v := value(k), int | float | str)
     }
+    found = value("distributedInfo")
+    distributed = found if isinstance(found, dict) else {}
     return {
         "device_names": names,
         "base_ns": base if isinstance(base, int) else 0,
         "flags": flags,
         "versions": versions,
         "simulated": value("simulated") is True,
+        "rank": _count(distributed.get("rank")),
+        "world_size": _count(distributed.get("world_size")),
     }
+
+
+def _count(value: object) -> int | None:
+    """Return a rank or a number of ranks; None for what cannot be one."""
+    found = to_int(value)
+    return found if found is not None and 0 <= found < 1 << 24 else None

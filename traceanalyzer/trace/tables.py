@@ -187,7 +187,8 @@ class TraceMeta:
     ``unknown_categories`` complete events of a category nobody told us about. ``step_ns`` is the finest
     step in which times of device rows are written (1000: whole microseconds). ``sidecar`` is what a capture knew
     beside the trace; ``sidecar_fault`` says what is wrong with one that could not be used. ``origin_ns`` is the earliest
-    time drawn; viewers count from there. ``annotations`` counts events of an earlier annotate of ours, no part of it. ``base_ns`` is baseTimeNanoseconds, 0 where the file has none.
+    time drawn; viewers count from there. ``annotations`` counts events of an earlier annotate of ours, no part of it.
+    ``rank`` of ``world_size`` processes is what distributedInfo says. ``base_ns`` is baseTimeNanoseconds, 0 where the file has none.
     """
 
     name: str
@@ -205,6 +206,8 @@ class TraceMeta:
     flavour: str = "kineto"
     simulated: bool = False
     annotations: int = 0
+    rank: int | None = None
+    world_size: int | None = None
     sidecar: Sidecar | None = None
     sidecar_fault: str = ""
 

@@ -1,0 +1,47 @@
+"""``traceanalyze ranks DIR``: the traces of one distributed job, rank by rank."""
+
+from __future__ import annotations
+
+import click
+
+from traceanalyzer.commands.limits import limit_options
+from traceanalyzer.commands.output import utf8_stdout, write_output
+from traceanalyzer.commands.progress import reading_progress
+from traceanalyzer.options import AnalysisOptions, ReadLimits
+
+
+@click.command(name="ranks", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("folder", metavar="DIR")
+@click.option(
+    "--format", "output_format", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True
+)
+@click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
+@click.option("--hta/--no-hta", default=True, help="HolisticTraceAnalysis' numbers beside, where it is installed.")
+@click.option(
+    "--late-over",
+    type=click.FloatRange(0),
+    default=5,
+    metavar="PERCENT",
+    show_default=True,
+    help="A rank is late if it takes this much longer than the median one outside of its collectives.",
+)
+@click.option("--top", type=click.IntRange(1), default=64, show_default=True, metavar="N", help="Rows per table.")
+@limit_options
+@click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
+def command(
+    folder: str, output_format: str, output: str | None, hta: bool, late_over: float, top: int,
+    max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool,
+) -> None:  # fmt: skip
+    """Report on the traces of DIR, one a rank: compute, communication and how far they overlap, idle time, queue verdicts.
+
+    Traces are the .json and .json.gz files of the folder, read one at a time. The rank stands in a trace's distributedInfo,
+    else in its file name (rank3, worker-3). Ranks without a trace and files that cannot be read are listed.
+    """
+    from traceanalyzer.api import ranks
+    from traceanalyzer.render.ranks import render_ranks
+
+    limits = ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes)
+    with reading_progress(progress) as callback:
+        found = ranks(folder, AnalysisOptions(limits=limits), hta=hta, late_over=late_over / 100, progress=callback)
+    utf8_stdout()
+    write_output(render_ranks(found, output_format, top=top), output)

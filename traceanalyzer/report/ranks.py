@@ -1,0 +1,222 @@
+"""The traces of one job, rank by rank: what each device did, its queue verdict, HTA's numbers beside, and who is late."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from traceanalyzer._version import __version__
+from traceanalyzer.analysis.breakdown import Breakdown, breakdowns
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.ranks import STRAGGLER_SHARE, RankTimes, stragglers
+from traceanalyzer.peers.hta import HtaResult
+from traceanalyzer.report.model import ReportData
+
+SCHEMA = "traceanalyzer.ranks/1"
+MISSING_SHOWN = 64
+_IN_NAME = re.compile(r"(?i)(?:rank|worker)[-_ ]?(\d{1,7})")
+
+
+@dataclass(frozen=True)
+class HtaNumbers:
+    """What HTA says of the rank, as it is shipped; ``error`` says why it says nothing. Differences: docs/second-opinion.md."""
+
+    error: str = ""
+    span_us: float | None = None
+    idle_us: float | None = None
+    compute_us: float | None = None
+    non_compute_us: float | None = None
+    overlap_percent: float | None = None
+
+
+@dataclass(frozen=True)
+class RankRow:
+    """One device of one rank's trace. ``rank_from``: distributedInfo, file name, or empty where neither tells.
+
+    ``busy_us = compute_us + exposed_communication_us + exposed_copy_us``: communication are kernels of NCCL, RCCL and the
+    like by name, exposed what no compute kernel covers, copies what no kernel covers. ``overlap_share``: share of the
+    communication that compute covers, None without any. ``straggler``: why the others wait for this rank, empty if they don't.
+    """
+
+    rank: int | None
+    rank_from: str
+    file: str
+    device: int
+    owner: str
+    span_us: float
+    busy_us: float
+    idle_us: float
+    compute_us: float
+    communication_us: float
+    copy_us: float
+    exposed_communication_us: float
+    exposed_copy_us: float
+    overlap_share: float | None
+    kernels: int
+    communication_kernels: int
+    queue: str
+    grade: str | None
+    queue_reason: str
+    verdict: str
+    headline: str
+    straggler: str
+    hta: HtaNumbers | None
+
+
+@dataclass(frozen=True)
+class LostTrace:
+    """A file of the folder that gives no row, and why; ``rank`` where the file's name tells it."""
+
+    file: str
+    reason: str
+    rank: int | None = None
+
+
+@dataclass(frozen=True)
+class RanksData:
+    """A whole report on a folder. ``missing`` are ranks below ``world_size`` (or the highest found) without a file.
+
+    ``hta``: its name and version, or the line that says why it is not there. ``notes``: what else a reader should know.
+    """
+
+    schema: str
+    version: str
+    folder: str
+    headline: str
+    world_size: int | None
+    ranks: list[RankRow]
+    lost: list[LostTrace]
+    missing: list[int]
+    notes: list[str] = field(default_factory=list)
+    hta: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        return asdict(self)
+
+
+def rank_of(recorded: int | None, file: str) -> tuple[int | None, str]:
+    """Return the rank of a trace and what says so."""
+    if recorded is not None:
+        return recorded, "distributedInfo"
+    match = _IN_NAME.search(file)
+    return (int(match[1]), "file name") if match else (None, "")
+
+
+def rank_rows(analysis: Analysis, report: ReportData, file: str, hta: HtaResult | None) -> list[RankRow]:
+    """Return one row per device of a trace; none for a trace without device rows."""
+    rank, source = rank_of(analysis.trace.meta.rank, file)
+    found = breakdowns(analysis.trace)
+    numbers = None if hta is None else _hta_numbers(hta, len(found))
+    by_device = {row.device: row for row in analysis.devices}
+    kernels = Counter[int]()
+    lanes = [lane.device for lane in analysis.trace.lanes]
+    for lane, kind in zip(
+        analysis.trace.activities.lane.tolist(), analysis.trace.activities.kind.tolist(), strict=True
+    ):
+        kernels[lanes[lane]] += kind == 1
+    return [
+        _row(one, analysis, report, rank, source, file, numbers, kernels[one.device], by_device[one.device].queue)
+        for one in found
+    ]
+
+
+def _row(
+    one: Breakdown, analysis: Analysis, report: ReportData, rank: int | None, source: str, file: str,
+    numbers: HtaNumbers | None, kernels: int, queue: Any,
+) -> RankRow:  # fmt: skip
+    device = analysis.trace.devices[one.device]
+    return RankRow(
+        rank=rank,
+        rank_from=source,
+        file=file,
+        device=device.number,
+        owner=device.owner,
+        span_us=_us(one.span_ns),
+        busy_us=_us(one.busy_ns),
+        idle_us=_us(one.idle_ns),
+        compute_us=_us(one.compute_ns),
+        communication_us=_us(one.communication_ns),
+        copy_us=_us(one.copy_ns),
+        exposed_communication_us=_us(one.exposed_communication_ns),
+        exposed_copy_us=_us(one.exposed_copy_ns),
+        overlap_share=None if one.overlap_share is None else round(one.overlap_share, 6),
+        kernels=kernels,
+        communication_kernels=one.communication_kernels,
+        queue=str(queue.state),
+        grade=str(queue.grade) if queue.grade else None,
+        queue_reason=queue.reason,
+        verdict=report.verdict.status,
+        headline=report.verdict.headline,
+        straggler="",
+        hta=numbers,
+    )
+
+
+def _hta_numbers(found: HtaResult, devices: int) -> HtaNumbers:
+    if found.error:
+        return HtaNumbers(error=found.error)
+    if devices > 1:
+        return HtaNumbers(error=f"it takes the {devices} devices of the trace for one")
+    shipped = found.figures["shipped"]
+    idle, compute, span = shipped.idle_us, shipped.compute_us, shipped.span_us
+    rest = None if idle is None or compute is None or span is None else round(span - idle - compute, 6)
+    reason = shipped.failed.get("temporal", "")
+    return HtaNumbers(
+        f"it gives no breakdown ({reason.rstrip(': ')})" if reason else "", span, idle, compute, rest, shipped.overlap_percent
+    )  # fmt: skip
+
+
+def ranks_report(
+    folder: str, rows: Iterable[RankRow], lost: list[LostTrace], world_size: int | None, hta: str,
+    limit: float = STRAGGLER_SHARE,
+) -> RanksData:  # fmt: skip
+    """Return the report on a folder's rows, in the order of their ranks; rows without a rank come last, by file."""
+    ordered = sorted(rows, key=lambda r: (r.rank is None, r.rank or 0, r.file, r.device))
+    times = [
+        RankTimes(*(round(us * 1000) for us in (r.span_us, r.compute_us, r.idle_us, r.exposed_communication_us)))
+        for r in ordered
+    ]
+    ordered = [replace(r, straggler=why) for r, why in zip(ordered, stragglers(times, limit), strict=True)]
+    known = {r.rank for r in (*ordered, *lost) if r.rank is not None}
+    expected = world_size if world_size is not None else max(known, default=-1) + 1
+    missing = sorted(set(range(min(expected, 1 << 16))) - known) if known else []
+    notes = []
+    files = Counter(rank for rank, _ in {(r.rank, r.file) for r in ordered} if rank is not None)
+    notes += [f"rank {rank} is claimed by {n} files" for rank, n in sorted(files.items()) if n > 1]
+    if unknown := len({r.file for r in ordered if r.rank is None}):
+        notes.append(f"{_number(unknown, 'file')} with its rank neither in distributedInfo nor in its name")
+    if len(ordered) == 1:
+        notes.append("one rank alone: who waits for whom cannot be judged")
+    return RanksData(
+        SCHEMA, __version__, folder, _headline(ordered, lost, missing), world_size, ordered, lost, missing, notes, hta
+    )  # fmt: skip
+
+
+def _headline(rows: list[RankRow], lost: list[LostTrace], missing: list[int]) -> str:
+    late = [r for r in rows if r.straggler]
+    parts = []
+    if late:
+        worst = max(late, key=lambda r: r.span_us - r.exposed_communication_us)
+        parts.append(
+            f"{'rank ' + str(worst.rank) if worst.rank is not None else worst.file} is late: {worst.straggler}."
+        )
+    starved = [r for r in rows if r.queue == "cpu-bound"]
+    if starved:
+        parts.append(f"CPU-bound: {len(starved)} of {_number(len(rows), 'rank')}, the device waits for the host.")
+    if missing or lost:
+        parts.append(
+            f"Incomplete: {_number(len(missing), 'rank')} without a trace, {_number(len(lost), 'file')} that cannot be used."
+        )
+    return " ".join(parts) or f"No rank of {len(rows)} stands out."
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def _us(ns: int) -> float:
+    return round(ns / 1000, 6)

@@ -1,0 +1,43 @@
+"""The trace files of a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from traceanalyzer.errors import TraceFormatError
+
+_ENDINGS = (".json", ".json.gz")
+
+
+def trace_files(folder: str | Path) -> list[Path]:
+    """Return the ``.json`` and ``.json.gz`` files of a folder by name; not its subfolders, hidden files or sidecars.
+
+    Raises TraceFormatError when there is no such folder or no such file in it.
+    """
+    path = Path(folder)
+    try:
+        if not path.is_dir():
+            raise TraceFormatError(
+                "not_a_folder",
+                f"'{path.name}' is {'a file' if path.exists() else 'not there'}",
+                hint="give the folder that holds one trace a rank",
+            )
+        found = sorted(p for p in path.iterdir() if _is_trace(p))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it cannot be opened"
+        raise TraceFormatError("cannot_open", f"'{path.name}': {reason}", hint="check the path") from None
+    if not found:
+        raise TraceFormatError(
+            "no_traces", f"'{path.name}' holds no .json or .json.gz file", hint="give the folder that holds the traces"
+        )
+    return found
+
+
+def _is_trace(path: Path) -> bool:
+    name = path.name.lower()
+    return (
+        name.endswith(_ENDINGS)
+        and not name.startswith(".")
+        and not name.endswith(".sidecar.json")
+        and not path.is_dir()
+    )
