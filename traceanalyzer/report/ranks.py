@@ -181,7 +181,8 @@ def ranks_report(
         for r in ordered
     ]
     ordered = [replace(r, straggler=why) for r, why in zip(ordered, stragglers(times, limit), strict=True)]
-    known = {r.rank for r in (*ordered, *lost) if r.rank is not None}
+    claimed = [*(r.rank for r in ordered), *(file.rank for file in lost)]
+    known = {rank for rank in claimed if rank is not None}
     expected = world_size if world_size is not None else max(known, default=-1) + 1
     missing = sorted(set(range(min(expected, 1 << 16))) - known) if known else []
     notes = []
