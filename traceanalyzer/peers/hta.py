@@ -121,8 +121,8 @@ def _place(trace: Path, folder: Path) -> Path:
 
 def _run(file: Path, result: Path, seconds: float, options: list[str]) -> str:
     script = Path(__file__).with_name("hta_process.py")
-    # -I: no module of the current folder gets into it
-    command = [sys.executable, "-I", str(script), str(file), str(result), *options]
+    # -P: neither the folder of the script nor the current one is where it finds its modules
+    command = [sys.executable, "-P", str(script), str(file), str(result), *options]
     environment = os.environ | {"MPLBACKEND": "agg", "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
     try:
         child = subprocess.Popen(
