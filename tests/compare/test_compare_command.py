@@ -1,6 +1,7 @@
 """``traceanalyze compare`` as its user meets it: simulated pairs with known truth, saved reports, exit codes."""
 
-from __future__ import annotations
+from __future__ from dataclasses import replace
+import annotations
 
 import gzip
 import json
@@ -16,7 +17,9 @@ import traceanalyzer as ta
 from tests.kineto_writer import document, to_json
 from tests.queue_sim import Machine
 from traceanalyzer.cli import cli
+from traceanalyzer.doctor.example import captured
 from traceanalyzer.report.frames import compare_schema
+from traceanalyzer.trace.sidecar import ProtocolResult, encode_sidecar, sidecar_path
 
 DISPATCH_AND_KERNEL = {"mmcv": (20_000, 14_000), "triton": (40_000, 10_000)}
 
@@ -331,3 +334,23 @@ def test_kernels_that_tie_behind_another_dispatch_say_what_a_call_costs(tmp_path
         15, rel=0.02
     )
     assert op.winners["profiler_self_time"] == "tie" and op.winners["wall_sync_each"] == "head"
+
+
+def test_a_measured_protocol_is_judged_by_its_own_scatter(tmp_path):
+    """Captures on a CPU: no device row, so a winner rests on each protocol's own samples."""
+
+    files = []
+    for name, level in (("base", 150.0), ("head", 15.0)):
+        noisy, sharp = [level, *[level * 60] * 4, *[level] * 5], [level + i / 100 for i in range(20)]
+        results = [
+            ProtocolResult(p, "end-to-end", {}, len(s), sorted(s)[len(s) // 2], None, None, s)
+            for p, s in (("wall_nosync", noisy), ("wall_sync_each", sharp), ("wall_sync_once", sharp))
+        ]
+        sidecar = captured()
+        files.append(tmp_path / f"{name}.json")
+        files[-1].write_text('{"traceEvents": []}', encoding="utf-8")
+        record = replace(sidecar.operations[0], protocols=results)
+        sidecar_path(files[-1]).write_bytes(encode_sidecar(replace(sidecar, operations=[record])))
+    winners = ta.compare(*files).data.ops[0].winners
+    assert winners["wall_sync_each"] == winners["wall_sync_once"] == "head"
+    assert winners["wall_nosync"] == "tie", "the median is ten times lower, but its interval reaches to 9,000 us"

@@ -8,6 +8,7 @@ import numpy as np
 
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.compare_sides import Work
+from traceanalyzer.analysis.compare_statistics import Times
 from traceanalyzer.analysis.protocols import PROTOCOLS, Symbols, ladder
 from traceanalyzer.analysis.symbols import TYPICAL
 
@@ -41,16 +42,17 @@ def ladders(base: Work, head: Work, self_winner: str, one_machine: bool, least: 
         machine = _shared(base, head)
         b, h = _on(machine, b), _on(machine, h)
     base_us, head_us = _readings(b), _readings(h)
+    noise = dict.fromkeys(PROTOCOLS, _noise(base) + _noise(head))
     measured = set()
     for protocol in PROTOCOLS:
         x, y = base.measured.get(protocol), head.measured.get(protocol)
         if x is not None and y is not None:
             base_us[protocol], head_us[protocol] = x.p50_ns / 1000, y.p50_ns / 1000
             measured.add(protocol)
+            noise[protocol] = _half_width_us(x) + _half_width_us(y)  # what was measured has scatter of its own
     base_us[SELF_TIME], head_us[SELF_TIME] = _own(base), _own(head)
-    noise = _noise(base) + _noise(head)
     winners = {
-        p: _winner(base_us[p], head_us[p], least, noise)
+        p: _winner(base_us[p], head_us[p], least, noise[p])
         for p in PROTOCOLS
         if base_us[p] is not None and head_us[p] is not None
     }
@@ -94,6 +96,12 @@ def _noise(work: Work) -> float:
         interval = stats.median_interval(values.astype(np.float64)) if len(values) else None
         total += (interval[1] - interval[0]) / 2 if interval is not None else 0.0
     return total
+
+
+def _half_width_us(times: Times) -> float:
+    """Return the half-width of the interval of a measured reading, 0 where none is known."""
+    interval = times.interval_ns or (stats.median_interval(times.values) if len(times.values) else None)
+    return (interval[1] - interval[0]) / 2000 if interval is not None else 0.0
 
 
 def _winner(base: float | None, head: float | None, least: float, noise_us: float) -> str:
