@@ -1,11 +1,11 @@
 """``traceanalyze compare`` as its user meets it: simulated pairs with known truth, saved reports, exit codes."""
 
-from __future__ from dataclasses import replace
-import annotations
+from __future__ import annotations
 
 import gzip
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
