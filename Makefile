@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 TRACE ?= samples/cpu_bound_loop.json
+CHECK ?= gpu-check
 
-.PHONY: report test browser lint types docs samples bench clean
+.PHONY: report test browser lint types docs samples bench gpu-check clean
 
 # Installs the analyser alone (seconds, no torch) and reports on TRACE.
 report: $(VENV)/.analyser
@@ -42,6 +43,11 @@ samples: $(VENV)/.all
 
 bench: $(VENV)/.all
 	$(BIN)/python benchmarks/compare_peers.py "$(TRACE)"
+
+# Checks everything that needs a GPU, within six minutes, into the folder CHECK. With no virtual environment it takes PYTHON as it
+# is (with torch, triton and msgspec): a machine that is lent may reach no package registry.
+gpu-check:
+	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) benchmarks/gpu_check.py "$(CHECK)"
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -97,7 +97,7 @@ def bench(
                 continue
             observe(row.label, number, len(planned))
             try:
-                _session(asked, found, row, out, Path(scratch), gathered, run, min(asked.timeout_s, left))
+                _session(asked, found, row, out, Path(scratch), gathered, run, round(min(asked.timeout_s, left), 1))
             except KeyboardInterrupt:
                 why = ("interrupted", "interrupted before it was measured")
                 break
@@ -133,7 +133,7 @@ def plan(asked: BenchAsked, found: Survey) -> tuple[Subject, list[Planned]]:
 def _survey(asked: BenchAsked, scratch: Path, run: Runner) -> Survey:
     folder = scratch / "survey"
     job = Job(out=str(folder), status="", survey=asked.operator, preset=asked.preset, device=asked.device)
-    failure = run(job, asked.timeout_s)
+    failure = run(job, asked.timeout_s if asked.limit_s is None else min(asked.timeout_s, asked.limit_s))
     if failure is not None:
         raise failure
     return read_survey(folder)

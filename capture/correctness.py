@@ -53,7 +53,7 @@ def compare(output: Any, expected: Any, name: str, tolerance: Tolerances | None)
         return Correctness(None, "the reference returned no array to compare with", name)
     if len(found) != len(wanted):
         return Correctness(False, f"{len(found)} arrays came out, the reference has {len(wanted)}", name)
-    worst_abs = worst_rel = 0.0
+    worst_abs = worst_rel = worst_share = 0.0
     passed, reason = True, ""
     limits = _limits(tolerance, len(wanted))
     if len(limits) != len(wanted):
@@ -75,11 +75,14 @@ def compare(output: Any, expected: Any, name: str, tolerance: Tolerances | None)
             atol = max(atol, allowed)
         else:
             allowed = limits[place][1]
-        absolute, relative, fault = _errors(a, b, limits[place][0], allowed)
+        absolute, relative, share, fault = _errors(a, b, limits[place][0], allowed)
         if fault:
             passed, reason = False, reason or f"output {place}: {fault}"
         worst_abs, worst_rel = max(worst_abs, absolute), max(worst_rel, relative)
-    return Correctness(passed, reason, name, worst_abs, worst_rel, rtol, atol)
+        worst_share = max(worst_share, share)
+    return Correctness(
+        passed, reason, name, worst_abs, worst_rel, rtol, atol, worst_share if math.isfinite(worst_share) else None
+    )
 
 
 def _limits(tolerance: Tolerances | None, outputs: int) -> list[Tolerance]:
@@ -172,13 +175,16 @@ def _largest(array: _Named) -> float:
     return float(size.max()) if size.size else 0.0
 
 
-def _errors(a: _Named, b: _Named, rtol: float, atol: float) -> tuple[float, float, str]:
-    """Return the greatest absolute and relative error, and what is wrong (empty if within the tolerance)."""
+def _errors(a: _Named, b: _Named, rtol: float, atol: float) -> tuple[float, float, float, str]:
+    """Return the greatest absolute and relative error and share of what is allowed, and what is wrong (empty if nothing is).
+
+    The share is infinite where an error has no number, or where none is allowed.
+    """
     import numpy as np
 
     x, y = a.values, b.values
     if not x.size:
-        return 0.0, 0.0, ""
+        return 0.0, 0.0, 0.0, ""
     if x.dtype.kind == "b" or y.dtype.kind == "b":
         x, y = x.astype(np.int8), y.astype(np.int8)
     with np.errstate(all="ignore"):
@@ -187,14 +193,16 @@ def _errors(a: _Named, b: _Named, rtol: float, atol: float) -> tuple[float, floa
         size = np.abs(y)
         bad = ~same & ~(difference <= atol + rtol * size)
         finite = difference[np.isfinite(difference)]
+        shares = np.where(difference == 0, 0, difference / (atol + rtol * size))
         relative = difference / np.where(size > 0, size, 1)
         relative = relative[np.isfinite(relative) & (size > 0)]
     absolute = float(finite.max()) if finite.size else 0.0
     worst = float(relative.max()) if relative.size else 0.0
+    share = float(np.where(np.isnan(shares), np.inf, shares).max())
     fault = ""
     if bad.any():
         wrong = int(np.count_nonzero(bad))
         nans = int(np.count_nonzero(np.isnan(x) & ~np.isnan(y))) if x.dtype.kind in "fc" else 0
         fault = f"{wrong} of {x.size} elements are outside rtol {rtol:.3g}, atol {atol:.3g}"
         fault += f", {nans} of them NaN" if nans else ""
-    return (absolute if math.isfinite(absolute) else 0.0), worst, fault
+    return (absolute if math.isfinite(absolute) else 0.0), worst, share, fault

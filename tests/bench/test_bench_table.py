@@ -238,3 +238,16 @@ def test_json_has_no_nan_and_names_its_schema():
     found = json.loads(dump(table_of().to_dict()))
     assert found["schema"] == "traceanalyzer.bench/1" and len(found["rows"]) == 16
     assert set(found["rows"][0]) >= {"device", "end_to_end", "speed_ups", "result", "verdict", "folder", "device_kind"}
+
+
+def test_the_page_names_every_field_of_the_json():
+    from dataclasses import fields
+
+    from traceanalyzer.report import bench as model
+    from traceanalyzer.trace.sidecar import DeviceFacts
+
+    page = (Path(__file__).resolve().parents[2] / "docs" / "bench.md").read_text(encoding="utf-8")
+    for kind in (model.BenchTable, model.BenchRow, model.SpeedUp, model.Reading, model.Result, model.Loss, DeviceFacts):
+        for found in fields(kind):
+            assert f'"{found.name}"' in page, f"{kind.__name__}.{found.name}"
+    assert model.SCHEMA in page

@@ -35,6 +35,10 @@ Exit codes:
 @click.option("--preset", default="", help="Handed to the input maker.")
 @click.option("--dtype", default="", help="Handed to the input maker.")
 @click.option("--implementation", default="", help="Which implementation of a kernel of this project.")
+@click.option(
+    "--direction", type=click.Choice(["forward", "backward"]), default="forward", show_default=True,
+    help="Of a kernel of this project.",
+)  # fmt: skip
 @click.option("--seed", default=0, show_default=True, type=int, help="Handed to the input maker.")
 @click.option("--inputs", default="", metavar="NAME", help="Input maker.  [default: FUNCTION_inputs or make_inputs]")
 @click.option(
@@ -77,7 +81,7 @@ Exit codes:
 )
 @click.option("--progress/--no-progress", default=True, help="Progress on standard error when it is a terminal.")
 def command(
-    target: tuple[str, ...], out: str | None, protocols: str, iters: int, warmup: int, preset: str, dtype: str, implementation: str,
+    target: tuple[str, ...], out: str | None, protocols: str, iters: int, warmup: int, preset: str, dtype: str, implementation: str, direction: str,
     seed: int, inputs: str, reference: str, rtol: float | None, atol: float | None, device: str, framework: str, budget: float,
     timeout: float, after: float, seconds: float, steps: int, with_host: bool, output_format: str, progress: bool,
 ) -> None:  # fmt: skip
@@ -106,7 +110,7 @@ def command(
         raise OptionError("cannot_write", f"'{folder.name}' is a file", hint="give a folder with -o")
     job = Job(
         out=str(folder), status="", target="" if script else target[0], script=target[0] if script else "", arguments=list(target[1:]),
-        inputs=inputs, reference=reference, preset=preset, dtype=dtype, implementation=implementation, seed=seed,
+        inputs=inputs, reference=reference, preset=preset, dtype=dtype, implementation=implementation, direction=direction, seed=seed,
         tolerance=None if rtol is None or atol is None else (rtol, atol), protocols=list(keys), warm_up=warmup, iterations=iters,
         budget_s=budget, device=device, framework=framework, with_host=with_host, after_s=after, most_s=seconds, most_steps=steps,
         progress=progress,

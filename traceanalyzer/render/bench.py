@@ -75,9 +75,9 @@ def work(table: BenchTable) -> Block:
         *(["end-to-end 95% CI"] if device else []),
         "peak MiB",
         "max error",
+        "of allowed",
         "GB/s",
         "GFLOP/s",
-        "steady",
         "trace says",
     ]
     rows, struck = [], set()
@@ -89,8 +89,8 @@ def work(table: BenchTable) -> Block:
         rows.append(
             [
                 row.label, *([show.interval(row.end_to_end.ci95_us)] if device else []),
-                show.NA if row.peak_memory_bytes is None else f"{row.peak_memory_bytes / 2**20:,.1f}", _error(row),
-                _rate(row.gbytes_per_s), _rate(row.gflops_per_s), _yes(row.steady), verdict,
+                show.NA if row.peak_memory_bytes is None else f"{row.peak_memory_bytes / 2**20:,.1f}", _error(row), _allowed(row),
+                _rate(row.gbytes_per_s), _rate(row.gflops_per_s), verdict,
             ]
         )  # fmt: skip
         if row.result.passed is False:
@@ -111,12 +111,11 @@ def remarks(table: BenchTable) -> list[str]:
         for r in table.rows
         if r.measured and r.result.passed is None
     ]
-    lines += [f"note: {r.label}: {n}" for r in table.rows for n in r.notes]
     return lines + [f"note: {n}" for n in table.notes]
 
 
 def verdicts(table: BenchTable) -> list[str]:
-    """Return the verdicts on traces that are not ok, each sentence once, and what was not judged."""
+    """Return the verdicts on traces that are not ok, each sentence once, what was not judged, and notes on single rows."""
     said: dict[str, list[BenchRow]] = {}
     silent: dict[str, list[BenchRow]] = {}
     for row in table.rows:
@@ -125,7 +124,8 @@ def verdicts(table: BenchTable) -> list[str]:
         elif row.verdict is None and row.measured:
             silent.setdefault(row.unjudged, []).append(row)
     lines = [f"trace of {_labels(table, rows)}: {headline}" for headline, rows in said.items()]
-    return lines + [f"traces not judged: {_labels(table, rows)}: {reason}" for reason, rows in silent.items()]
+    lines += [f"traces not judged: {_labels(table, rows)}: {reason}" for reason, rows in silent.items()]
+    return lines + [f"note: {r.label}: {n}" for r in table.rows for n in r.notes]
 
 
 def conditions(table: BenchTable) -> list[str]:
@@ -206,9 +206,10 @@ def _error(row: BenchRow) -> str:
     return f"{row.result.max_abs_error:.2g}" + (" WRONG" if row.result.passed is False else "")
 
 
+def _allowed(row: BenchRow) -> str:
+    share = row.result.share_of_allowed
+    return show.percent(share) if share is None or share < 10 else f"{share:.2g} x"
+
+
 def _rate(value: float | None) -> str:
     return show.NA if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _yes(value: bool | None) -> str:
-    return show.NA if value is None else "yes" if value else "NO"

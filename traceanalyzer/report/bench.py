@@ -52,12 +52,16 @@ class SpeedUp:
 
 @dataclass(frozen=True)
 class Result:
-    """The result against the reference at higher precision, in the same run. ``passed`` is None where it was not compared."""
+    """The result against the reference at higher precision, in the same run. ``passed`` is None where it was not compared.
+
+    ``share_of_allowed``: the largest error as a share of what the tolerance allows there, up to 1 in a right result.
+    """
 
     passed: bool | None
     max_abs_error: float | None
     max_rel_error: float | None
     reason: str = ""
+    share_of_allowed: float | None = None
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,9 @@ def measured_row(
         device=device,
         end_to_end=end_to_end,
         speed_ups=[],
-        result=Result(correct.passed, correct.max_abs_error, correct.max_rel_error, correct.reason),
+        result=Result(
+            correct.passed, correct.max_abs_error, correct.max_rel_error, correct.reason, correct.share_of_allowed
+        ),
         peak_memory_bytes=record.peak_memory_bytes,
         bytes_moved=record.bytes_moved,
         flops=record.flops,

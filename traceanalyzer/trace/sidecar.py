@@ -94,7 +94,11 @@ class Flush:
 
 @dataclass(frozen=True)
 class Correctness:
-    """The result against the reference, in the same run. ``passed`` is None where nothing was compared; ``reason`` says why."""
+    """The result against the reference, in the same run. ``passed`` is None where nothing was compared; ``reason`` says why.
+
+    ``share_of_allowed`` is the largest ``|out - ref| / (atol + rtol |ref|)``, up to 1 in a right result: the one number that
+    means the same for every output; None where nothing is allowed or compared.
+    """
 
     passed: bool | None
     reason: str = ""
@@ -103,6 +107,7 @@ class Correctness:
     max_rel_error: float | None = None
     rtol: float | None = None
     atol: float | None = None
+    share_of_allowed: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,272 @@
+"""The GPU check driven on the simulated device: the error columns, the budget, and steps that fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from tests.bench.fake_runner import Runner, Speed
+from traceanalyzer.errors import CaptureUnavailable
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import gpu_check  # noqa: E402
+import gpu_check_table  # noqa: E402
+
+ALL_WELL = ("done", "12 passed in 30 s")
+NAMES = [s.name for s in gpu_check.STEPS]
+
+
+class Clock:
+    """Every job takes ``seconds``; nothing else takes any time."""
+
+    def __init__(self, seconds: float = 10.0) -> None:
+        self.now, self.seconds = 0.0, seconds
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Timed(Runner):
+    """A runner on a clock: a job that would take longer than it may ends at its bound."""
+
+    clock: Clock = Clock()
+
+    def __call__(self, job, seconds):
+        if not job.survey:
+            assert seconds > 0
+            self.clock.now += min(self.clock.seconds, seconds)
+        return super().__call__(job, seconds)
+
+
+def checked(folder, speeds=None, *, seconds=10.0, budget=360.0, tests=lambda *_: ALL_WELL, runner=None):
+    runner = runner or Timed(
+        speeds or {"triton": Speed(40, 10), **{n: Speed(20, 50) for n in ("reference", "compiled", "mmcv")}}
+    )
+    runner.clock = Clock(seconds)
+    return gpu_check.check(folder, budget, run=runner, tests=tests, now=runner.clock), runner
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("check")
+    return checked(folder)[0], folder
+
+
+def test_every_protocol_of_every_capture_has_its_reading_its_prediction_and_the_error(good):
+    found, _ = good
+    assert len(found.ladder) == 5 * 10
+    for row in found.ladder:
+        assert row.measured_us is not None, row.protocol
+        if row.protocol == "profiler_self_time":
+            assert row.predicted_us is None and row.error is None
+        else:
+            assert row.error == pytest.approx(row.predicted_us / row.measured_us - 1) and abs(row.error) < 0.1
+
+
+def test_a_model_that_is_off_is_a_fault_and_the_sign_says_which_way(tmp_path):
+    """A sleep kernel beside the call: the device runs 5 us between calls that no launch of the trace accounts for."""
+    found, _ = checked(tmp_path)
+    row = next(r for r in found.ladder if r.protocol == "event_pair")
+    off = replace(row, predicted_us=row.measured_us * 0.8, error=-0.2)
+    found.ladder[found.ladder.index(row)] = off
+    (fault,) = found.faults()
+    assert fault == "empty, event_pair: predicted -20.0% off, over 10%"
+    line = next(
+        x for x in gpu_check_table.text(found).splitlines() if x.startswith("event pair per call") and "OVER" in x
+    )
+    assert "-20.0%" in line
+
+
+def test_a_graph_that_disagrees_with_self_time_is_a_fault(tmp_path):
+    found, _ = checked(tmp_path)
+    found.captures[1] = replace(found.captures[1], agreement=0.2)
+    assert found.faults() == ["vector_add-small: the unrolled graph is +20.0% off self-time, over 3%"]
+    assert "OVER" in gpu_check_table.text(found)
+
+
+def test_where_all_is_well_it_says_so_and_there_is_no_fault(good):
+    found, folder = good
+    assert found.faults() == [] and [s.state for s in found.steps] == ["done"] * len(NAMES)
+    assert "everything asked for was within its target" in (folder / "gpu-check.txt").read_text()
+
+
+def test_everything_lies_in_one_folder(good):
+    _, folder = good
+    for step in gpu_check.STEPS:
+        if step.kind == "ladder":
+            assert {"trace.json.gz", "trace.sidecar.json", "report.txt"} <= {
+                p.name for p in (folder / step.name).iterdir()
+            }
+    assert {"gpu-check.json", "gpu-check.md", "gpu-check.txt"} <= {p.name for p in folder.iterdir()}
+    assert {"bench.json", "bench.md", "bench.txt", "forward-fp16-triton"} <= {
+        p.name for p in (folder / "bench").iterdir()
+    }
+    assert not list(folder.rglob("*.part"))
+
+
+def test_text_markdown_and_json_say_the_same(good):
+    _, folder = good
+    text, html = (
+        (folder / "gpu-check.txt").read_text(),
+        MarkdownIt("gfm-like", {"linkify": False}).render((folder / "gpu-check.md").read_text()),
+    )
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert html.count("<table>") == 5 + 3
+    data = json.loads((folder / "gpu-check.json").read_text())
+    assert data["schema"] == "traceanalyzer.gpu-check/1" and data["faults"] == [] and len(data["ladder"]) == 50
+    for words in ("Prediction error per protocol", "vector_add-small", "event pair per call"):
+        assert words in text and words in html
+
+
+def test_the_order_is_that_of_worth_and_each_capture_has_its_bound(good):
+    _, runner = good[0], checked(good[1].parent / "again")[1]
+    ladder = [s for s in gpu_check.STEPS if s.kind == "ladder"]
+    jobs = [j for j in runner.jobs if "event_pair" in j.protocols]
+    assert [(j.target, j.preset, j.dtype, j.direction) for j in jobs] == [
+        ("empty", "one", "fp32", "forward"), ("vector_add", "small", "fp32", "forward"), ("msda", "decoder", "fp16", "forward"),
+        ("msda", "decoder", "fp16", "backward"), ("msda", "encoder", "fp16", "forward"),
+    ]  # fmt: skip
+    assert runner.times[:4] == [s.most_s for s in ladder[:4]]
+
+
+@pytest.mark.parametrize("seconds", [5.0, 40.0, 200.0])
+def test_it_never_takes_longer_than_it_may_and_says_what_was_left_out(tmp_path, seconds):
+    found, runner = checked(tmp_path, seconds=seconds, budget=150.0)
+    assert runner.clock.now <= 150.0
+    left_out = [s for s in found.steps if s.state == "left out"]
+    assert [s.step for s in found.steps] == NAMES
+    if seconds > 5:
+        assert left_out and all("of 150 s were left" in s.reason for s in left_out)
+        assert left_out[0].step in (tmp_path / "gpu-check.txt").read_text()
+
+
+def test_a_step_that_crashes_costs_no_other(tmp_path):
+    class Crashes(Timed):
+        def __call__(self, job, seconds):
+            if job.target == "vector_add":
+                return CaptureUnavailable("crashed", "the code under capture was ended by SIGSEGV")
+            if job.direction == "backward" and "event_pair" in job.protocols:
+                raise OSError("no space left")
+            return super().__call__(job, seconds)
+
+    found, _ = checked(
+        tmp_path,
+        runner=Crashes(
+            {"triton": Speed(40, 10), "reference": Speed(1, 1), "compiled": Speed(1, 1), "mmcv": Speed(1, 1)}
+        ),
+    )
+    states = {s.step: s for s in found.steps}
+    assert "SIGSEGV" in states["vector_add-small"].reason and states["vector_add-small"].state == "failed"
+    assert states["msda-decoder-fp16-backward"].reason == "OSError: no space left"
+    assert {r.capture for r in found.ladder} == {"empty", "msda-decoder-fp16", "msda-encoder-fp16"}
+    assert len(found.faults()) == 2
+
+
+def test_what_was_measured_before_an_end_stands_in_the_table(tmp_path):
+    class Late(Timed):
+        def __call__(self, job, seconds):
+            failure = super().__call__(job, seconds)
+            if job.target == "empty":
+                (Path(job.out) / "trace.json.gz").unlink()
+                return CaptureUnavailable("timed_out", "not done after 80 s")
+            return failure
+
+    found, _ = checked(
+        tmp_path,
+        runner=Late({"triton": Speed(40, 10), "reference": Speed(1, 1), "compiled": Speed(1, 1), "mmcv": Speed(1, 1)}),
+    )
+    rows = [r for r in found.ladder if r.capture == "empty"]
+    assert [r for r in rows if r.measured_us is not None and r.error is None and r.reason == "there is no trace"]
+    assert found.steps[0].state == "ended early"
+
+
+def test_results_are_written_after_each_step(tmp_path):
+    seen = []
+
+    def tests(folder, seconds):
+        seen.append(json.loads((folder / "gpu-check.json").read_text()))
+        return ALL_WELL
+
+    checked(tmp_path, tests=tests)
+    assert [s["step"] for s in seen[0]["steps"]] == NAMES[: NAMES.index("tests")] and len(seen[0]["ladder"]) == 40
+
+
+def test_an_interrupt_ends_it_with_what_there_is(tmp_path):
+    def tests(folder, seconds):
+        raise KeyboardInterrupt
+
+    found, _ = checked(tmp_path, tests=tests)
+    assert found.steps[-1] == gpu_check_table.StepRow("tests", "ended early", 0.0, "interrupted")
+    assert json.loads((tmp_path / "gpu-check.json").read_text())["steps"][-1]["reason"] == "interrupted"
+
+
+def test_a_wrong_kernel_is_a_fault(tmp_path):
+    found, _ = checked(
+        tmp_path, {"triton": Speed(40, 10, result=2.0), **{n: Speed(1, 1) for n in ("reference", "compiled", "mmcv")}}
+    )
+    assert (
+        any("the result is wrong" in f for f in found.faults()) and "WRONG" in (tmp_path / "gpu-check.txt").read_text()
+    )
+
+
+def test_failing_tests_are_a_fault(tmp_path):
+    found, _ = checked(tmp_path, tests=lambda *_: ("failed", "1 failed, 11 passed"))
+    assert found.faults() == ["tests failed: 1 failed, 11 passed"]
+
+
+def script(*words, **environment):
+    return subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "gpu_check.py"), *words], capture_output=True, text=True, timeout=200,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", **environment},
+    )  # fmt: skip
+
+
+def test_without_a_gpu_it_is_one_line_and_exit_four(tmp_path):
+    pytest.importorskip("torch")
+    done = script(str(tmp_path / "out"))
+    assert done.returncode == 4 and done.stderr.startswith("gpu-check: no_device: torch sees no cuda device")
+    assert len(done.stderr.splitlines()) == 1 and done.stdout == "" and not (tmp_path / "out").exists()
+
+
+def test_it_runs_where_the_project_is_not_installed(tmp_path):
+    """As on a lent machine: the packages are found in the repository, also by the processes it starts."""
+    pytest.importorskip("torch")
+    code = (
+        "import sys, runpy\n"
+        "sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f).lower()]\n"
+        "sys.path[:] = [p for p in sys.path if 'editable' not in p]\n"
+        f"sys.argv = ['gpu_check.py', {str(tmp_path / 'out')!r}]\n"
+        f"runpy.run_path({str(ROOT / 'benchmarks' / 'gpu_check.py')!r}, run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    )  # fmt: skip
+    assert done.returncode == 4 and "torch sees no cuda device" in done.stderr, done.stderr
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "out").write_text("")
+    assert script(str(tmp_path / "out")).returncode == 2
+
+
+def test_the_marked_tests_skip_here_with_a_reason_and_their_log_is_kept(tmp_path):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU: they run")
+    state, said = gpu_check.run_tests(tmp_path, 120)
+    assert state == "done" and "skipped" in said and "passed" not in said
+    assert "torch sees no CUDA or ROCm device" in (tmp_path / "tests.txt").read_text()
+
+
+def test_tests_that_hang_are_ended(tmp_path):
+    state, said = gpu_check.run_tests(tmp_path, 0.2)
+    assert state == "ended early" and "0 s" in said
