@@ -121,7 +121,10 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
         machine=machine,
         operations=[]
         if isinstance(iterations, str)
-        else [operation(trace, host, machine, i, queue_of, clocks.state is ClockState.DISAGREE, options) for i in iterations],
+        else [
+            operation(trace, host, machine, i, queue_of, clocks.state is ClockState.DISAGREE, options)
+            for i in iterations
+        ],
         no_operations=iterations if isinstance(iterations, str) else "",
     )
 
