@@ -79,6 +79,15 @@ class Check:
         """Return what was not as it should be, in words; nothing of it where all is well."""
         found = [f"{s.step} {s.state}: {s.reason}" for s in self.steps if s.state in ("failed", "ended early")]
         found += [f"{c.capture}: the result is wrong: {c.result}" for c in self.captures if c.passed is False]
+        compared = {r.capture for r in self.ladder if r.error is not None}
+        found += [
+            f"{c.capture}: no reading could be compared with a prediction"
+            for c in self.captures
+            if c.capture not in compared
+        ]
+        found += [f"{c.capture}: no cross-check: {c.explanation}" for c in self.captures if c.agreement is None]
+        if not self.captures:
+            found.append("nothing was captured")
         found += [
             f"{r.capture}, {r.protocol}: predicted {r.error:+.1%} off, over {WITHIN:.0%}"
             for r in self.ladder
@@ -164,7 +173,7 @@ def _errors(check: Check) -> Block:
         known = [e for e in errors if e is not None]
         worst = max(known, key=abs, default=None)
         mark = "" if worst is None else "within" if abs(worst) <= WITHIN else "OVER"
-        rows.append([TITLES.get(protocol, protocol), *(_error(e) for e in errors), _error(worst), mark or show.NA])
+        rows.append([protocol, *(_error(e) for e in errors), _error(worst), mark or show.NA])
     notes = [
         "error = predicted / measured - 1; profiler self-time is not predicted: the model takes its kernels from there"
     ]
@@ -196,7 +205,10 @@ def _error(value: float | None) -> str:
 
 def _said(check: Check) -> list[str]:
     faults = check.faults()
-    head = ["everything asked for was within its target"] if not faults else [f"fault: {f}" for f in faults]
+    left_out = [s.step for s in check.steps if s.state == "left out"]
+    head = [f"fault: {f}" for f in faults] or ["all that was measured lies within its targets"]
+    if left_out:
+        head.append(f"left out, as the time was spent: {', '.join(left_out)}")
     return [*head, "; ".join(f"{k} {v}" for k, v in check.versions.items())]
 
 
