@@ -22,8 +22,8 @@ import traceanalyzer as ta  # noqa: E402
 from tests.cases.test_public_cases import FAMILY_2  # noqa: E402
 from tests.kineto_writer import document, to_json  # noqa: E402
 from tests.queue_sim import Machine  # noqa: E402
-from traceanalyzer.doctor.example import write_example  # noqa: E402
-from traceanalyzer.doctor.registry import RULES  # noqa: E402
+from traceanalyzer.doctor.example import write_example, write_pair  # noqa: E402
+from traceanalyzer.doctor.registry import ALL_RULES, COMPARISON_RULES, RULES  # noqa: E402
 from traceanalyzer.options import parse_claim  # noqa: E402
 
 CAUSE = {**FAMILY_2, "no_gpu_kernels": "TA101", "incomplete_gpu_record": "TA103", "cpu_bound": "TA201"}
@@ -128,6 +128,18 @@ def count_examples(counts: Counts, folder: Path) -> int:
     return n
 
 
+def count_pairs(counts: Counts, folder: Path) -> int:
+    """Judge the pairs of traces that each rule on two traces carries."""
+    n = 0
+    for rule in COMPARISON_RULES:
+        for wanted, examples in ((True, rule.pair_positive), (False, rule.pair_negative)):
+            for example in examples:
+                found = ta.compare(*write_pair(example, folder)).data.findings
+                counts.add(rule.code, wanted, rule.code in {f.rule for f in found}, f"{rule.code}: {example.title}")
+                n += 1
+    return n
+
+
 def page(counts: Counts, sizes: dict[str, int]) -> str:
     """Return the Markdown page."""
     lines = [
@@ -136,13 +148,14 @@ def page(counts: Counts, sizes: dict[str, int]) -> str:
         "Made by `python benchmarks/confusion.py SHARED`. Counted are "
         + ", ".join(f"{n} {what}" for what, n in sizes.items())
         + ". *Must fire* is known from the label; *must not* are sound traces, on which a warning is an alarm, and the "
-        "negative examples. What a label says nothing about is not counted.",
+        "negative examples. What a label says nothing about is not counted. How often a comparison calls equal runs different stands "
+        "in [compare.md](compare.md).",
         "",
         "| rule | must fire | fired | missed | must not | silent | false alarm |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     wrong = []
-    for rule in RULES:
+    for rule in ALL_RULES:
         hit, miss, alarm, quiet = (counts.cells[rule.code][k] for k in ("hit", "miss", "alarm", "quiet"))
         lines.append(
             f"| {rule.code} {rule.name} | {len(hit) + len(miss)} | {len(hit)} | {len(miss)} | "
@@ -165,6 +178,7 @@ def main() -> None:
             "real traces": count_real(counts, shared / "traces"),
             "simulated runs": count_simulated(counts, Path(folder)),
             "examples in rule files": count_examples(counts, Path(folder)),
+            "pairs of traces in rule files": count_pairs(counts, Path(folder)),
         }
     (HERE.parent / "docs" / "confusion.md").write_text(page(counts, sizes), encoding="utf-8")
 

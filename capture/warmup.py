@@ -13,6 +13,8 @@ from traceanalyzer.trace.sidecar import WarmUp
 
 _WINDOW = 10
 _LONG = 30
+_FEW = 4
+_FEW_APART = 0.25
 _TREND = 0.1
 _SLOW = 2.0
 """A call over twice the steady level did something else beside: it compiled, tuned or loaded."""
@@ -44,17 +46,27 @@ def warm_up(
             steady, reason = _steady(times)
             if steady or spent > budget_ns:
                 break
-    window = np.array(times[-_WINDOW:], dtype=np.int64)
-    level = float(np.median(window))
-    head = 0
-    while head < len(times) - 1 and times[head] > _SLOW * level:
-        head += 1
+    level = float(np.median(times[-_WINDOW:]))
+    head = _head(times, level)
     return WarmUp(len(times), head, sum(times[:head]) / 1000, steady, reason), level
+
+
+def _head(times: Sequence[int], level: float) -> int:
+    """Return how many calls at the start were over twice the level."""
+    return next((i for i, t in enumerate(times[:-1]) if t <= _SLOW * level), len(times) - 1)
 
 
 def _steady(times: list[int]) -> tuple[bool, str]:
     if len(times) < _WINDOW:
-        return False, f"only {len(times)} calls fitted into the time for warm-up; {_WINDOW} are needed to tell"
+        # slow calls: a few that agree have to do, without those that compiled
+        rest = times[_head(times, float(np.median(times[-_FEW:]))) :]
+        if len(rest) < _FEW:
+            return (
+                False,
+                f"only {len(rest)} calls behind the slow ones fitted into the time for warm-up; {_FEW} are needed to tell",
+            )
+        apart = max(rest) / min(rest) - 1
+        return (True, "") if apart <= _FEW_APART else (False, f"the last {len(rest)} calls lie {apart:.0%} apart")
     window = np.array(times[-_WINDOW:], dtype=np.int64)
     level = float(np.median(window))
     # host clocks jitter by microseconds, so that short calls need more than a twentieth of their time

@@ -72,6 +72,23 @@ def test_times_that_only_rise_are_called_unsteady(tmp_path):
     assert not record.warm_up.steady and "rises" in record.warm_up.reason
 
 
+@pytest.mark.parametrize(
+    ("levels", "steady"), [((9, 3, 3.1, 3, 3.05), True), ((9, 3, 3.9), False), ((9, 3, 4, 3, 5), False)]
+)
+def test_slow_calls_that_fit_only_a_few_times_are_steady_where_they_agree(levels, steady):
+    """Seconds per call, the first of which compiles; there is time for no more of them."""
+    from traceanalyzer.capture.warmup import warm_up
+
+    device, left = FakeDevice(), list(levels)
+
+    def slow():
+        device.machine.work(int(left.pop(0) * 1e9))
+
+    record, _ = warm_up(device, slow, len(levels), 1)
+    assert record.steady is steady and record.slow_calls == 1
+    assert steady or record.reason
+
+
 def test_scatter_without_direction_is_steady(tmp_path):
     device, calls = FakeDevice(), []
 

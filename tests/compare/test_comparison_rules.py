@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 import traceanalyzer as ta
 from traceanalyzer.doctor.docs import rule_dict, sections, summary
+from traceanalyzer.doctor.example import write_pair
 from traceanalyzer.doctor.registry import ALL_RULES, COMPARISON_RULES, RULES, rule_of
 from traceanalyzer.doctor.rule import SECTIONS
-from traceanalyzer.trace.sidecar import encode_sidecar, sidecar_path
 
 POSITIVE = [(r, e) for r in COMPARISON_RULES for e in r.pair_positive]
 NEGATIVE = [(r, e) for r in COMPARISON_RULES for e in r.pair_negative]
@@ -21,16 +19,7 @@ def ids(pairs):
 
 
 def compared(tmp_path, example, **options):
-    files = []
-    for name, events, fields, sidecar in (
-        ("base", example.base, example.base_fields, example.base_sidecar),
-        ("head", example.head, example.head_fields, example.head_sidecar),
-    ):
-        files.append(tmp_path / f"{name}.json")
-        files[-1].write_text(json.dumps({**fields, "traceEvents": list(events)}), encoding="utf-8")
-        if sidecar is not None:
-            sidecar_path(files[-1]).write_bytes(encode_sidecar(sidecar))
-    return ta.compare(*files, options=ta.AnalysisOptions(**options)).data
+    return ta.compare(*write_pair(example, tmp_path), options=ta.AnalysisOptions(**options)).data
 
 
 @pytest.mark.parametrize(("rule", "example"), POSITIVE, ids=ids(POSITIVE))

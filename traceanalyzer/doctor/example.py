@@ -22,6 +22,7 @@ from traceanalyzer.trace.sidecar import (
 )
 
 if TYPE_CHECKING:
+    from traceanalyzer.doctor.comparison_rule import PairExample
     from traceanalyzer.doctor.rule import Example
 
 Event = dict[str, Any]
@@ -122,8 +123,20 @@ def captured(
 
 def write_example(example: Example, trace: Path) -> None:
     """Write an example's trace, and its sidecar beside it."""
-    trace.write_text(json.dumps({"traceEvents": list(example.events)}), encoding="utf-8")
-    if example.sidecar is not None:
-        sidecar_path(trace).write_bytes(encode_sidecar(example.sidecar))
+    _write(trace, {}, example.events, example.sidecar)
+
+
+def write_pair(example: PairExample, folder: Path) -> tuple[Path, Path]:
+    """Write both traces of a pair with their sidecars; returns base and head."""
+    base, head = folder / "base.json", folder / "head.json"
+    _write(base, example.base_fields, example.base, example.base_sidecar)
+    _write(head, example.head_fields, example.head, example.head_sidecar)
+    return base, head
+
+
+def _write(trace: Path, fields: dict[str, Any], events: tuple[Event, ...], sidecar: Sidecar | None) -> None:
+    trace.write_text(json.dumps({**fields, "traceEvents": list(events)}), encoding="utf-8")
+    if sidecar is not None:
+        sidecar_path(trace).write_bytes(encode_sidecar(sidecar))
     else:
         sidecar_path(trace).unlink(missing_ok=True)
