@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from traceanalyzer.analysis import protocols
 from traceanalyzer.analysis.protocols import Symbols
-from traceanalyzer.trace.sidecar import OperationRecord, ProtocolResult
+
+if TYPE_CHECKING:
+    from traceanalyzer.trace.sidecar import OperationRecord, ProtocolResult
 
 
 def predicted(symbols: Symbols, record: OperationRecord) -> dict[str, float]:

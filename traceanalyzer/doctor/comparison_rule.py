@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from traceanalyzer.analysis.compare import Compared
 from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.rule import RuleBase
-from traceanalyzer.trace.sidecar import Sidecar
+
+if TYPE_CHECKING:
+    from traceanalyzer.analysis.compare import Compared
+    from traceanalyzer.trace.sidecar import Sidecar
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,8 @@ class PairExample:
     head: tuple[dict[str, Any], ...]
     base_fields: dict[str, Any] = field(default_factory=dict)
     head_fields: dict[str, Any] = field(default_factory=dict)
-    base_sidecar: Sidecar | None = None
-    head_sidecar: Sidecar | None = None
+    base_sidecar: Callable[[], Sidecar] | None = None
+    head_sidecar: Callable[[], Sidecar] | None = None
 
 
 class ComparisonRule(RuleBase):

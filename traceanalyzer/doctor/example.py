@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from traceanalyzer.trace.sidecar import (
-    SCHEMA,
-    Agreement,
-    ClockSample,
-    Correctness,
-    DeviceFacts,
-    Flush,
-    Inflation,
-    OperationRecord,
-    Sidecar,
-    WarmUp,
-    encode_sidecar,
-    sidecar_path,
-)
 
 if TYPE_CHECKING:
     from traceanalyzer.doctor.comparison_rule import PairExample
     from traceanalyzer.doctor.rule import Example
+    from traceanalyzer.trace.sidecar import ClockSample, Correctness, Inflation, Sidecar
 
 Event = dict[str, Any]
 
@@ -111,6 +98,17 @@ def captured(
     inflation: Inflation | None = None,
 ) -> Sidecar:  # fmt: skip
     """A sidecar of one operation whose result was not compared, unless said otherwise."""
+    from traceanalyzer.trace.sidecar import (
+        SCHEMA,
+        Agreement,
+        Correctness,
+        DeviceFacts,
+        Flush,
+        OperationRecord,
+        Sidecar,
+        WarmUp,
+    )
+
     record = OperationRecord(
         "example", {}, WarmUp(10, 0, 0.0, True), Flush(), correctness or Correctness(None, "no reference was given"), [],
         Agreement(None, None, "the unrolled graph was not asked for"), inflation, "" if inflation else "not measured",
@@ -119,6 +117,22 @@ def captured(
         SCHEMA, "traceanalyzer", None, "pytorch", DeviceFacts("cuda", "Example GPU"), {}, environment or {}, clocks or [],
         "" if clocks else "nobody asked", [record],
     )  # fmt: skip
+
+
+def clock(when: str, mhz: int, highest_mhz: int, *reasons: str, others: int | None = None) -> ClockSample:
+    """A sample of clocks, with what held them down and how many other processes there were."""
+    from traceanalyzer.trace.sidecar import ClockSample
+
+    return ClockSample(when, mhz, highest_mhz, throttle_reasons=list(reasons), other_processes=others)
+
+
+def result(
+    passed: bool | None, reason: str = "", error: float | None = None, allowed: float | None = None
+) -> Correctness:
+    """A comparison of a result with its reference."""
+    from traceanalyzer.trace.sidecar import Correctness
+
+    return Correctness(passed, reason, "reference", error, error, 0.0, allowed)
 
 
 def write_example(example: Example, trace: Path) -> None:
@@ -134,9 +148,13 @@ def write_pair(example: PairExample, folder: Path) -> tuple[Path, Path]:
     return base, head
 
 
-def _write(trace: Path, fields: dict[str, Any], events: tuple[Event, ...], sidecar: Sidecar | None) -> None:
+def _write(
+    trace: Path, fields: dict[str, Any], events: tuple[Event, ...], sidecar: Callable[[], Sidecar] | None
+) -> None:
+    from traceanalyzer.trace.sidecar import encode_sidecar, sidecar_path
+
     trace.write_text(json.dumps({**fields, "traceEvents": list(events)}), encoding="utf-8")
     if sidecar is not None:
-        sidecar_path(trace).write_bytes(encode_sidecar(sidecar))
+        sidecar_path(trace).write_bytes(encode_sidecar(sidecar()))
     else:
         sidecar_path(trace).unlink(missing_ok=True)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Severity
 from traceanalyzer.options import Threshold
 from traceanalyzer.trace.names import scrub_paths, short_names
-from traceanalyzer.trace.sidecar import Sidecar
+
+if TYPE_CHECKING:
+    from traceanalyzer.trace.sidecar import Sidecar
 
 
 @dataclass(frozen=True)
@@ -19,14 +22,14 @@ class Example:
     """A small trace (its events) and what it shows; positive examples fire the rule, negative ones do not.
 
     ``allows`` names other rules that may fire on it as well; ``claims`` are given with ``--claim``; ``sidecar``
-    lies beside the trace.
+    makes what lies beside the trace.
     """
 
     title: str
     events: tuple[dict[str, Any], ...]
     allows: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
-    sidecar: Sidecar | None = None
+    sidecar: Callable[[], Sidecar] | None = None
 
 
 class RuleBase(ABC):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import LADDER_TITLES, Block
-from traceanalyzer.report.model import OperationRecord, OpRow, ReportData, Sidecar
+from traceanalyzer.report.model import OpRow, ReportData
+
+if TYPE_CHECKING:
+    from traceanalyzer.report.captured import OperationRecord, Sidecar
 
 TITLES = LADDER_TITLES | {"backlog": "event pairs behind a blocker"}
 WRONG = "WRONG RESULT"

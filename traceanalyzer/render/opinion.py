@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from string import ascii_uppercase
+from typing import TYPE_CHECKING
 
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import Block
 from traceanalyzer.report.model import ReportData
-from traceanalyzer.report.opinion import OpinionRow
+
+if TYPE_CHECKING:
+    from traceanalyzer.report.opinion import OpinionRow
 
 _LETTERS = [*ascii_uppercase, *(a + b for a in ascii_uppercase for b in ascii_uppercase)]
 

@@ -89,6 +89,7 @@ def compare_schema() -> dict[str, Any]:
 
 
 def _object(row_type: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    model.load_every_type()
     hints = typing.get_type_hints(row_type)
     names = [f.name for f in fields(row_type) if f.metadata.get("json", True)]
     return {

@@ -7,14 +7,25 @@ does not exist; they are never NaN. Names are the full names of the trace; ``sho
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from traceanalyzer.report.figure import Figures
-from traceanalyzer.report.opinion import SecondOpinion
-from traceanalyzer.trace.sidecar import OperationRecord as OperationRecord  # noqa: PLC0414 - renderers take it from here
-from traceanalyzer.trace.sidecar import Sidecar as Sidecar  # noqa: PLC0414
+if TYPE_CHECKING:
+    # parts that most reports lack: their types are not loaded for a report without them
+    from traceanalyzer.report.figure import Figures
+    from traceanalyzer.report.opinion import SecondOpinion
+    from traceanalyzer.trace.sidecar import Sidecar
 
 SCHEMA = "traceanalyzer.report/1"
+
+
+def load_every_type() -> None:
+    """Load the types of the parts that most reports lack; needed before the annotations of this module are resolved."""
+    from traceanalyzer.report.figure import Figures
+    from traceanalyzer.report.opinion import SecondOpinion
+    from traceanalyzer.trace.sidecar import Sidecar
+
+    globals().update(Figures=Figures, SecondOpinion=SecondOpinion, Sidecar=Sidecar)
+
 
 Status = Literal["ok", "suspect", "cannot-judge"]
 Severity = Literal["error", "warning", "note"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +20,9 @@ from traceanalyzer.doctor.rule import us
 from traceanalyzer.report.model import OpRow
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.names import short_names
-from traceanalyzer.trace.sidecar import OperationRecord
+
+if TYPE_CHECKING:
+    from traceanalyzer.trace.sidecar import OperationRecord
 
 
 def op_rows(analysis: Analysis, clean: Callable[[str], str]) -> list[OpRow]:

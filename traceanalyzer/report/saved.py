@@ -8,7 +8,7 @@ from pathlib import Path
 
 from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.options import ReadLimits
-from traceanalyzer.report.model import SCHEMA, ReportData
+from traceanalyzer.report.model import SCHEMA, ReportData, load_every_type
 from traceanalyzer.trace.source import Source
 
 MAX_BYTES = 256 << 20
@@ -37,6 +37,8 @@ def saved_schema(path: str | Path) -> str:
 def read_report(path: str | Path) -> ReportData:
     """Return a saved report. Raises TraceFormatError where it is damaged, too long, or of another version."""
     import msgspec
+
+    load_every_type()
 
     source = Source(path, ReadLimits(max_bytes=MAX_BYTES))
     content = b"".join(source.pieces()).removeprefix(b"\xef\xbb\xbf")

@@ -12,7 +12,8 @@ from traceanalyzer.analysis.compare_sides import Condition, Side, Work
 from traceanalyzer.analysis.compare_statistics import Times
 from traceanalyzer.analysis.protocols import Symbols
 from traceanalyzer.analysis.symbols import STEADY_CALLS, UNSEEN
-from traceanalyzer.report.model import KernelRow, OperationRecord, OpRow, ReportData, Sidecar
+from traceanalyzer.report.captured import OperationRecord, Sidecar
+from traceanalyzer.report.model import KernelRow, OpRow, ReportData
 from traceanalyzer.trace.names import short_names
 
 MOST_KERNELS = 1000

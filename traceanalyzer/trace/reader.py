@@ -11,7 +11,7 @@ from traceanalyzer.trace.build import build
 from traceanalyzer.trace.columns import Columns
 from traceanalyzer.trace.own_events import gzip_note, restore
 from traceanalyzer.trace.salvage import Salvage
-from traceanalyzer.trace.sidecar import read_sidecar
+from traceanalyzer.trace.sidecar_place import may_have_sidecar
 from traceanalyzer.trace.source import Progress, Source
 from traceanalyzer.trace.stream import EventStream
 from traceanalyzer.trace.tables import Trace
@@ -37,7 +37,9 @@ def read(path: str | Path, limits: ReadLimits | None = None, progress: Progress 
     restore(columns.own_record, salvage)
     file_format = f"{'gzip, ' if source.compressed else ''}JSON {events.flavour}"
     trace = build(columns, events.top, source.name, file_format)
-    sidecar, fault = read_sidecar(path)
-    if sidecar is None and not fault:
+    if not may_have_sidecar(path):
         return trace
+    from traceanalyzer.trace.sidecar import read_sidecar
+
+    sidecar, fault = read_sidecar(path)
     return replace(trace, meta=replace(trace.meta, sidecar=sidecar, sidecar_fault=fault))

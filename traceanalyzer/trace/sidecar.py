@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 
+from traceanalyzer.trace.sidecar_place import sidecar_path as sidecar_path  # noqa: PLC0414 - it belongs to the sidecar
+
 SCHEMA = "traceanalyzer.sidecar/1"
 MAX_BYTES = 64 << 20
 """Longest sidecar read; a real one holds a few thousand numbers."""
@@ -190,14 +192,6 @@ class Sidecar:
     git_changed: bool | None = None
     notes: list[str] = field(default_factory=list)
     host: dict[str, str] = field(default_factory=dict)
-
-
-def sidecar_path(trace: Path) -> Path:
-    """Return where the sidecar of a trace lies."""
-    name = trace.name
-    for ending in (".gz", ".json"):
-        name = name.removesuffix(ending)
-    return trace.with_name(f"{name}.sidecar.json")
 
 
 def read_sidecar(trace: str | Path) -> tuple[Sidecar | None, str]:

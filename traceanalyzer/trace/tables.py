@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from traceanalyzer.trace.salvage import Salvage
-from traceanalyzer.trace.sidecar import Sidecar
+
+if TYPE_CHECKING:
+    from traceanalyzer.trace.sidecar import Sidecar
 
 Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]

@@ -32,13 +32,9 @@ References
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from traceanalyzer.analysis import stats
-from traceanalyzer.analysis.compare import Compared
-from traceanalyzer.analysis.compare_ladder import Ladders, ladders
-from traceanalyzer.analysis.compare_sides import Work
-from traceanalyzer.analysis.compare_statistics import Times, compare_medians, verdict_of
 from traceanalyzer.analysis.operations import OpFacts
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
@@ -47,7 +43,12 @@ from traceanalyzer.doctor.example import Event, captured, host_range, kernel, la
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule, short, show_us
 from traceanalyzer.options import SAME_WITHIN
-from traceanalyzer.trace.sidecar import Sidecar
+
+if TYPE_CHECKING:
+    from traceanalyzer.analysis.compare import Compared
+    from traceanalyzer.analysis.compare_ladder import Ladders
+    from traceanalyzer.analysis.compare_sides import Work
+    from traceanalyzer.trace.sidecar import Sidecar
 
 PHRASES = {
     "wall_sync_each": "with a synchronise in each call",
@@ -114,12 +115,12 @@ class RankInversion(Rule, ComparisonRule):
             "two operations of one capture, of the same inputs",
             _two_calls(),
             ("TA201", "TA202"),
-            sidecar=_same_inputs(True),
+            sidecar=lambda: _same_inputs(True),
         ),
     )
     negative: ClassVar[tuple[Example, ...]] = (
         Example("two operations that nothing says do the same", _two_calls()),
-        Example("two operations of different inputs", _two_calls(), sidecar=_same_inputs(False)),
+        Example("two operations of different inputs", _two_calls(), sidecar=lambda: _same_inputs(False)),
     )
     pair_positive: ClassVar[tuple[PairExample, ...]] = (
         PairExample("a quicker kernel behind a slower dispatch", loop(40, 20, 14), loop(40, 40, 10)),
@@ -149,7 +150,13 @@ class RankInversion(Rule, ComparisonRule):
         sidecar = analysis.trace.meta.sidecar
         inputs = {o.name: o.inputs for o in sidecar.operations if o.inputs} if sidecar else {}
         known = [op for op in analysis.operations if op.iterations.name in inputs and op.symbols and len(op.self_ns)]
-        found = []
+        found: list[Finding] = []
+        if len(known) < 2:
+            return found
+        # what a comparison needs is loaded where there is one
+        from traceanalyzer.analysis.compare_ladder import ladders
+        from traceanalyzer.analysis.compare_statistics import compare_medians, verdict_of
+
         limit = analysis.options.threshold(SAME_WITHIN)
         for n, first in enumerate(known[:8]):
             for second in known[n + 1 : 8]:
@@ -184,6 +191,9 @@ class RankInversion(Rule, ComparisonRule):
 
 def _work(op: OpFacts) -> Work:
     """Return an operation of one trace as a side of a comparison; both come from one machine, so every symbol is shared."""
+    from traceanalyzer.analysis.compare_sides import Work
+    from traceanalyzer.analysis.compare_statistics import Times
+
     own = Times(len(op.self_ns), stats.median(op.self_ns) or 0.0, op.self_ns)
     dispatch = (op.dispatch_ns / 1000).tolist()
     seen = frozenset({"latency", "record", "sync", "gap", "clear", "clear_dispatch"})

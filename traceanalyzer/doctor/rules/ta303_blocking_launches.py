@@ -84,12 +84,14 @@ class BlockingLaunches(Rule):
         Example(
             "the capture saw the switch set",
             loop(40, 10, 30),
-            sidecar=captured(environment={"CUDA_LAUNCH_BLOCKING": "1"}),
+            sidecar=lambda: captured(environment={"CUDA_LAUNCH_BLOCKING": "1"}),
         ),
     )
     negative: ClassVar[tuple[Example, ...]] = (
         Example("launch calls that return at once", loop(40, 10, 30)),
-        Example("the switch set to 0", loop(40, 10, 30), sidecar=captured(environment={"CUDA_LAUNCH_BLOCKING": "0"})),
+        Example(
+            "the switch set to 0", loop(40, 10, 30), sidecar=lambda: captured(environment={"CUDA_LAUNCH_BLOCKING": "0"})
+        ),
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

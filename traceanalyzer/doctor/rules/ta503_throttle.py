@@ -32,11 +32,10 @@ from typing import ClassVar
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.captured import NO_SIDECAR
-from traceanalyzer.doctor.example import captured, loop
+from traceanalyzer.doctor.example import captured, clock, loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule
 from traceanalyzer.options import Threshold
-from traceanalyzer.trace.sidecar import ClockSample
 
 CLOCK_SHARE = Threshold(
     "clock_share", 0.75, "clock / highest clock", "a quarter off the clock is a quarter off most kernels"
@@ -58,21 +57,19 @@ class Throttle(Rule):
         Example(
             "half the clock during the readings",
             loop(40, 10, 30),
-            sidecar=captured(clocks=[ClockSample("before", 1980, 1980), ClockSample("during", 1005, 1980)]),
+            sidecar=lambda: captured(clocks=[clock("before", 1980, 1980), clock("during", 1005, 1980)]),
         ),
         Example(
             "a thermal slowdown",
             loop(40, 10, 30),
-            sidecar=captured(
-                clocks=[ClockSample("during", 1900, 1980, throttle_reasons=["hardware thermal slowdown"])]
-            ),
+            sidecar=lambda: captured(clocks=[clock("during", 1900, 1980, "hardware thermal slowdown")]),
         ),
     )
     negative: ClassVar[tuple[Example, ...]] = (
         Example(
             "full clock during the readings, low before them on an idle device",
             loop(40, 10, 30),
-            sidecar=captured(clocks=[ClockSample("before", 345, 1980), ClockSample("during", 1950, 1980)]),
+            sidecar=lambda: captured(clocks=[clock("before", 345, 1980), clock("during", 1950, 1980)]),
         ),
     )
 

@@ -27,14 +27,16 @@ References
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from traceanalyzer.analysis.compare import Compared, Difference
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
 from traceanalyzer.doctor.example import loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.options import CLOCK_CHANGE
+
+if TYPE_CHECKING:
+    from traceanalyzer.analysis.compare import Compared, Difference
 
 _SAID = 4
 

@@ -27,15 +27,17 @@ References
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from traceanalyzer.analysis.compare import Compared, Row
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
 from traceanalyzer.doctor.example import Event, kernel, launch, loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import short
 from traceanalyzer.options import FALSE_DISCOVERY, SAME_WITHIN
+
+if TYPE_CHECKING:
+    from traceanalyzer.analysis.compare import Compared, Row
 
 _MOST = 4
 

@@ -34,18 +34,15 @@ import numpy as np
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.captured import NO_SIDECAR
-from traceanalyzer.doctor.example import captured, kernel, launch, loop
+from traceanalyzer.doctor.example import captured, clock, kernel, launch, loop
 from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, short
 from traceanalyzer.options import Threshold
 from traceanalyzer.trace.categories import RowKind
-from traceanalyzer.trace.sidecar import ClockSample
 
 STRETCHED_SHARE = Threshold("stretched_share", 0.05, "share of calls", "one call in twenty is more than chance")
 STRETCH = Threshold("stretch", 2.0, "duration / median", "two programs that take turns double a kernel's time")
 STRETCHED_CALLS = Threshold("stretched_calls", 20, "calls", "fewer calls show no share of one in twenty")
-
-_SHARED = captured(clocks=[ClockSample("during", 1900, 1980, other_processes=1)])
 
 
 class SharedDevice(Rule):
@@ -64,14 +61,14 @@ class SharedDevice(Rule):
                 for e in (launch(100 * i, i + 1), kernel(100 * i + 5, 60 if i % 10 == 5 else 20, i + 1))
             ),
             allows=("TA201", "TA202", "TA507", "TA602", "TA403"),
-            sidecar=_SHARED,
+            sidecar=lambda: captured(clocks=[clock("during", 1900, 1980, others=1)]),
         ),
     )
     negative: ClassVar[tuple[Example, ...]] = (
         Example(
             "the device to itself",
             loop(40, 10, 30),
-            sidecar=captured(clocks=[ClockSample("during", 1900, 1980, other_processes=0)]),
+            sidecar=lambda: captured(clocks=[clock("during", 1900, 1980, others=0)]),
         ),
     )
 

@@ -28,17 +28,19 @@ References
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from traceanalyzer.analysis.compare import Compared, Row
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.captured import NO_SIDECAR
 from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
-from traceanalyzer.doctor.example import Event, captured, host_range, kernel, launch
+from traceanalyzer.doctor.example import Event, captured, host_range, kernel, launch, result
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import short
 from traceanalyzer.options import Threshold
-from traceanalyzer.trace.sidecar import Correctness, Sidecar
+
+if TYPE_CHECKING:
+    from traceanalyzer.analysis.compare import Compared, Row
+    from traceanalyzer.trace.sidecar import Sidecar
 
 MISSING_WORK = Threshold(
     "missing_work", 0.1, "share of kernels or bytes", "a tenth less is another computation, or the same one done better"
@@ -58,7 +60,7 @@ def calls(kernels: int, duration: float) -> tuple[Event, ...]:
 
 def moving(byte_count: int | None, passed: bool | None = None) -> Sidecar:
     """Return a capture whose operation moves some bytes per call."""
-    found = captured(correctness=Correctness(passed, "" if passed else "no reference was given"))
+    found = captured(correctness=result(passed, "" if passed else "no reference was given"))
     return replace(found, operations=[replace(found.operations[0], bytes_moved=byte_count)])
 
 
@@ -70,17 +72,17 @@ class WorkMissing(ComparisonRule):
     family = "comparison"
     thresholds = (MISSING_WORK,)
     pair_positive: ClassVar[tuple[PairExample, ...]] = (
-        PairExample("half the kernels in half the time", calls(2, 50), calls(1, 50), base_sidecar=moving(None), head_sidecar=moving(None)),
+        PairExample("half the kernels in half the time", calls(2, 50), calls(1, 50), base_sidecar=lambda: moving(None), head_sidecar=lambda: moving(None)),
         PairExample(
-            "a quarter of the bytes in half the time", calls(1, 50), calls(1, 25), base_sidecar=moving(4096), head_sidecar=moving(1024)
+            "a quarter of the bytes in half the time", calls(1, 50), calls(1, 25), base_sidecar=lambda: moving(4096), head_sidecar=lambda: moving(1024)
         ),
     )  # fmt: skip
     pair_negative: ClassVar[tuple[PairExample, ...]] = (
         PairExample(
-            "fused, and the result compared", calls(2, 50), calls(1, 50), base_sidecar=moving(None, True), head_sidecar=moving(None, True)
+            "fused, and the result compared", calls(2, 50), calls(1, 50), base_sidecar=lambda: moving(None, True), head_sidecar=lambda: moving(None, True)
         ),
-        PairExample("the same work, faster", calls(1, 50), calls(1, 25), base_sidecar=moving(4096), head_sidecar=moving(4096)),
-        PairExample("half the kernels, no faster", calls(2, 25), calls(1, 50), base_sidecar=moving(None), head_sidecar=moving(None)),
+        PairExample("the same work, faster", calls(1, 50), calls(1, 25), base_sidecar=lambda: moving(4096), head_sidecar=lambda: moving(4096)),
+        PairExample("half the kernels, no faster", calls(2, 25), calls(1, 50), base_sidecar=lambda: moving(None), head_sidecar=lambda: moving(None)),
     )  # fmt: skip
 
     def check_pair(self, compared: Compared) -> list[Finding] | Abstained:

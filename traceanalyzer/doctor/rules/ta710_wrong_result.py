@@ -31,10 +31,9 @@ from typing import ClassVar
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.captured import NO_SIDECAR
-from traceanalyzer.doctor.example import captured, loop
+from traceanalyzer.doctor.example import captured, loop, result
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule, short
-from traceanalyzer.trace.sidecar import Correctness
 
 
 class WrongResult(Rule):
@@ -47,18 +46,16 @@ class WrongResult(Rule):
         Example(
             "an error of 1 where 0.05 is allowed",
             loop(40, 10, 30),
-            sidecar=captured(
-                correctness=Correctness(False, "12 of 64 elements are outside", "reference", 1.0, 1.0, 0.0, 0.05)
-            ),
+            sidecar=lambda: captured(correctness=result(False, "12 of 64 elements are outside", 1.0, 0.05)),
         ),
     )
     negative: ClassVar[tuple[Example, ...]] = (
         Example(
             "within its tolerance",
             loop(40, 10, 30),
-            sidecar=captured(correctness=Correctness(True, "", "reference", 0.001, 0.01, 0.0, 0.05)),
+            sidecar=lambda: captured(correctness=result(True, "", 0.001, 0.05)),
         ),
-        Example("nothing was compared", loop(40, 10, 30), sidecar=captured()),
+        Example("nothing was compared", loop(40, 10, 30), sidecar=captured),
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
