@@ -131,3 +131,13 @@ def test_samples_and_golden_reports_are_what_the_code_makes():
 def test_nobody_is_told_to_install_the_other_package_of_our_name():
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *MODULES]:
         assert "pip install traceanalyzer" not in path.read_text(encoding="utf-8"), path.name
+
+
+def test_a_plain_report_loads_no_comparison_and_no_sidecar_types():
+    code = (
+        "import sys, traceanalyzer as ta; from traceanalyzer.render.console import render_console\n"
+        "render_console(ta.analyze('samples/cpu_bound_loop.json').data)\n"
+        "late = ('analysis.compare', 'trace.sidecar', 'report.figure', 'report.opinion')\n"
+        "print([m for m in late if f'traceanalyzer.{m}' in sys.modules])"
+    )
+    assert run(code).strip() == "[]"
