@@ -354,3 +354,14 @@ def test_a_measured_protocol_is_judged_by_its_own_scatter(tmp_path):
     winners = ta.compare(*files).data.ops[0].winners
     assert winners["wall_sync_each"] == winners["wall_sync_once"] == "head"
     assert winners["wall_nosync"] == "tie", "the median is ten times lower, but its interval reaches to 9,000 us"
+@pytest.mark.parametrize("option", ["--fail-on-regression", "--clear-us"])
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_a_limit_that_is_no_number_is_refused_and_opens_no_gate(mmcv, triton, option, value):
+    assert f"{value} is not a finite number" in run(triton, mmcv, option, value, code=2)
+
+
+@pytest.mark.parametrize("value", ["-1", "1", "2"])
+def test_a_share_of_the_same_that_cannot_be_computed_with_is_refused_in_a_line(mmcv, triton, value):
+    said = run(mmcv, triton, "--threshold", f"same_within={value}", code=2)
+    assert "bad_threshold" in said
+    assert "give a number from 0 up and under 1" in said

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from traceanalyzer.commands.numbers import FiniteRange
 from traceanalyzer.commands.output import utf8_stdout, write_output
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError
 
@@ -52,14 +53,14 @@ TABLE_NAME = "bench.json"
 )  # fmt: skip
 @click.option("--seed", default=0, show_default=True, type=int, help="Of the inputs; the same for every row.")
 @click.option(
-    "--budget", default=10.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S",
+    "--budget", default=10.0, show_default=True, type=FiniteRange(0, min_open=True), metavar="S",
     help="Seconds for the readings of one row; slow ones get fewer calls.",
 )  # fmt: skip
 @click.option(
-    "--timeout", default=300.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S", help="End a row after this."
+    "--timeout", default=300.0, show_default=True, type=FiniteRange(0, min_open=True), metavar="S", help="End a row after this."
 )  # fmt: skip
 @click.option(
-    "--limit", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds for all rows; those not reached are n/a."
+    "--limit", type=FiniteRange(0, min_open=True), metavar="S", help="Seconds for all rows; those not reached are n/a."
 )  # fmt: skip
 @click.option(
     "--format", "output_format", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from traceanalyzer.commands.numbers import FiniteRange
 from traceanalyzer.commands.output import utf8_stdout, write_output
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError, TraceAnalyzerError
 
@@ -44,8 +45,8 @@ Exit codes:
 @click.option(
     "--reference", default="", metavar="NAME", help="What the result is compared with.  [default: FUNCTION_reference]"
 )
-@click.option("--rtol", type=click.FloatRange(0), help="Relative tolerance.")
-@click.option("--atol", type=click.FloatRange(0), help="Absolute tolerance.")
+@click.option("--rtol", type=FiniteRange(0), help="Relative tolerance.")
+@click.option("--atol", type=FiniteRange(0), help="Absolute tolerance.")
 @click.option(
     "--device", type=click.Choice(["auto", "cuda", "xpu", "mps", "cpu"]), default="auto", show_default=True,
     help="Where to run; cuda stands for ROCm too.",
@@ -55,22 +56,22 @@ Exit codes:
     help="Whose barrier and events; auto finds it from arguments and result.",
 )  # fmt: skip
 @click.option(
-    "--budget", default=30.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S",
+    "--budget", default=30.0, show_default=True, type=FiniteRange(0, min_open=True), metavar="S",
     help="Seconds for all readings together; slow functions get fewer calls.",
 )  # fmt: skip
 @click.option(
-    "--timeout", default=900.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S", help="End it after this."
+    "--timeout", default=900.0, show_default=True, type=FiniteRange(0, min_open=True), metavar="S", help="End it after this."
 )  # fmt: skip
 @click.option(
     "--after",
     default=0.0,
     show_default=True,
-    type=click.FloatRange(0),
+    type=FiniteRange(0),
     metavar="S",
     help="Script: record from then on.",
 )
 @click.option(
-    "--seconds", default=30.0, show_default=True, type=click.FloatRange(0, min_open=True), metavar="S", help="Script: record for so long."
+    "--seconds", default=30.0, show_default=True, type=FiniteRange(0, min_open=True), metavar="S", help="Script: record for so long."
 )  # fmt: skip
 @click.option(
     "--steps", default=0, type=click.IntRange(0), metavar="N", help="Script: stop after so many optimizer steps."

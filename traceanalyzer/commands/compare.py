@@ -7,6 +7,7 @@ import sys
 import click
 
 from traceanalyzer.commands.limits import limit_options
+from traceanalyzer.commands.numbers import FiniteRange
 from traceanalyzer.commands.output import refuse_input_as_output, utf8_stdout, write_output
 from traceanalyzer.commands.progress import reading_progress
 from traceanalyzer.commands.report import parse_thresholds
@@ -27,7 +28,7 @@ from traceanalyzer.options import AnalysisOptions, ReadLimits, Selection, parse_
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
 @click.option(
     "--fail-on-regression",
-    type=click.FloatRange(0),
+    type=FiniteRange(0),
     metavar="PCT",
     help="Exit with 1 if an operation got slower by over PCT percent, by the near end of its interval.",
 )
@@ -49,7 +50,7 @@ from traceanalyzer.options import AnalysisOptions, ReadLimits, Selection, parse_
     help="Say what a stated time per call really is, on either side.",
 )
 @click.option(
-    "--clear-us", type=click.FloatRange(0), metavar="US", help="Device time of a cache clear, for the do_bench reading."
+    "--clear-us", type=FiniteRange(0), metavar="US", help="Device time of a cache clear, for the do_bench reading."
 )
 @click.option("--threshold", "thresholds", multiple=True, metavar="NAME=NUMBER", help="Judge by another threshold.")
 @click.option("--show-paths", is_flag=True, help="Show folders inside names.")

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from traceanalyzer.commands.numbers import FiniteRange
 from traceanalyzer.commands.output import refuse_input_as_output, utf8_stdout, write_output
 from traceanalyzer.commands.progress import reading_progress
 from traceanalyzer.errors import ExitCode, OptionError
@@ -70,7 +71,7 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
     help="Say what a stated time per call really is, e.g. 9.8us:my_kernel.",
 )
 @click.option(
-    "--clear-us", type=click.FloatRange(0), metavar="US", help="Device time of a cache clear, for the do_bench reading."
+    "--clear-us", type=FiniteRange(0), metavar="US", help="Device time of a cache clear, for the do_bench reading."
 )
 @click.option(
     "--second-opinion",
