@@ -179,7 +179,7 @@ def compare_all(
     from traceanalyzer.analysis.compare import compare_sides
     from traceanalyzer.report.compare_build import build_comparison
     from traceanalyzer.report.public_comparison import Comparison
-    from traceanalyzer.report.saved import read_report, saved_schema
+    from traceanalyzer.report.saved import open_pipe, read_report, saved_schema
     from traceanalyzer.report.sides import side_of
 
     options = replace(options or AnalysisOptions(), samples=True)
@@ -187,9 +187,10 @@ def compare_all(
     def load(given: str | Path | Report) -> tuple[Report, str]:
         if isinstance(given, Report):
             return given, "report"
-        if saved_schema(given):
-            return Report(read_report(given)), "report"
-        return analyze(given, options=options, progress=progress), "trace"
+        pipe = open_pipe(given)
+        if saved_schema(given, pipe):
+            return Report(read_report(given, pipe)), "report"
+        return report_of(read(given, options.limits, progress, pipe), options), "trace"
 
     first, source = load(base)
     side = side_of(first.data, source)

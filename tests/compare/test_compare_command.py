@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 from dataclasses import replace
+import threading
 from pathlib import Path
 
 import jsonschema
@@ -365,3 +367,20 @@ def test_a_share_of_the_same_that_cannot_be_computed_with_is_refused_in_a_line(m
     said = run(mmcv, triton, "--threshold", f"same_within={value}", code=2)
     assert "bad_threshold" in said
     assert "give a number from 0 up and under 1" in said
+
+
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_side_from_a_pipe_is_read_once_and_whole(mmcv, triton, tmp_path, saved, packed):
+    content = mmcv.read_bytes()
+    if saved:
+        done = CliRunner().invoke(cli, ["report", str(mmcv), "--format", "json"])
+        content = done.stdout.encode()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(
+        target=pipe.write_bytes, args=(gzip.compress(content) if packed else content,), daemon=True
+    )
+    writer.start()
+    assert run(pipe, triton).startswith("Faster: head is 1.4x faster")
+    writer.join(10)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
+import zlib
 from pathlib import Path
 
 from traceanalyzer.errors import TraceFormatError
@@ -17,30 +19,46 @@ _HEAD = 4096
 _BEGINS = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\{\s*"schema"\s*:\s*"traceanalyzer\.(report|compare)/(\d+)"')
 
 
-def saved_schema(path: str | Path) -> str:
-    """Return the schema that a file names at its very beginning, empty for anything else (a trace, or nothing readable)."""
-    if str(path) == "-":
-        peek = getattr(sys.stdin.buffer, "peek", None)
-        head = peek(_HEAD)[:_HEAD] if peek is not None else b""
+def open_pipe(path: str | Path) -> io.BufferedReader | None:
+    """Return a pipe (``<(zcat run.json.gz)``, a FIFO) opened, as it can be read once only; None for any other path."""
+    try:
+        return Path(path).open("rb") if str(path) != "-" and Path(path).is_fifo() else None
+    except (OSError, ValueError):
+        return None
+
+
+def saved_schema(path: str | Path, pipe: io.BufferedReader | None = None) -> str:
+    """Return the schema that a file names at its very beginning, empty for anything else (a trace, or nothing readable).
+
+    Nothing is taken from standard input or from an open ``pipe``.
+    """
+    peek = getattr(sys.stdin.buffer if str(path) == "-" else pipe, "peek", None)
+    if peek is not None:
+        head = peek(_HEAD)[:_HEAD]
+    elif str(path) == "-":
+        head = b""
     else:
         try:
             with Path(path).open("rb") as file:
                 head = file.read(_HEAD)
         except (OSError, ValueError):
             return ""
-        if head.startswith(b"\x1f\x8b"):
-            head = next(iter(Source(path, ReadLimits(chunk_bytes=_HEAD)).pieces()), b"")[:_HEAD]
+    if head.startswith(b"\x1f\x8b"):
+        try:
+            head = zlib.decompressobj(31).decompress(head, _HEAD)
+        except zlib.error:
+            return ""
     found = _BEGINS.match(head)
     return f"traceanalyzer.{found[1].decode()}/{found[2].decode()}" if found else ""
 
 
-def read_report(path: str | Path) -> ReportData:
+def read_report(path: str | Path, pipe: io.BufferedReader | None = None) -> ReportData:
     """Return a saved report. Raises TraceFormatError where it is damaged, too long, or of another version."""
     import msgspec
 
     load_every_type()
 
-    source = Source(path, ReadLimits(max_bytes=MAX_BYTES))
+    source = Source(path, ReadLimits(max_bytes=MAX_BYTES), file=pipe)
     content = b"".join(source.pieces()).removeprefix(b"\xef\xbb\xbf")
     try:
         report = msgspec.json.decode(content, type=ReportData)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.ahead import read_ahead
@@ -17,16 +18,19 @@ from traceanalyzer.trace.stream import EventStream
 from traceanalyzer.trace.tables import Trace
 
 
-def read(path: str | Path, limits: ReadLimits | None = None, progress: Progress | None = None) -> Trace:
+def read(
+    path: str | Path, limits: ReadLimits | None = None, progress: Progress | None = None, file: IO[bytes] | None = None
+) -> Trace:
     """Return the tables of a trace: ``.json``, ``.json.gz`` or ``-`` for standard input.
 
     ``progress`` is called with the bytes read so far and the file's size. Raises
     :class:`~traceanalyzer.errors.TraceFormatError` when nothing can be made of the input; smaller damage is
-    repaired or left out and stands in ``trace.meta.salvage``. A sidecar that lies beside the trace comes with it.
+    repaired or left out and stands in ``trace.meta.salvage``. A sidecar that lies beside the trace comes with it. ``file``:
+    the path, opened before by somebody who looked at its beginning; a pipe cannot be opened twice.
     """
     limits = limits or ReadLimits()
     salvage = Salvage()
-    source = Source(path, limits, progress)
+    source = Source(path, limits, progress, file)
     events = EventStream(read_ahead(source.pieces()), source.name, limits, salvage)
     columns = Columns(limits, salvage)
     for batch in events.batches():

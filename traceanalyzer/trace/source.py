@@ -72,7 +72,9 @@ class Source:
         bytes_out: expanded bytes handed out so far.
     """
 
-    def __init__(self, path: str | Path, limits: ReadLimits, progress: Progress | None = None) -> None:
+    def __init__(
+        self, path: str | Path, limits: ReadLimits, progress: Progress | None = None, file: IO[bytes] | None = None
+    ) -> None:
         self._limits = limits
         self._progress = progress
         self.damaged_at: int | None = None
@@ -84,6 +86,9 @@ class Source:
             return
         path = Path(path)
         self.name = path.name
+        if file is not None:
+            self._file, self.size = file, None
+            return
         try:
             if path.is_dir():
                 raise TraceFormatError(
