@@ -269,3 +269,30 @@ def test_the_sidecar_goes_with_the_copy_and_over_no_other_file(tmp_path):
     (tmp_path / "out.sidecar.json").write_text("{}")
     assert "is another sidecar" in annotate(source, out).output
     assert (tmp_path / "out.sidecar.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize("what", ["a pipe", "a folder", "a link to itself", "a broken link"])
+def test_what_is_no_file_in_the_place_of_the_copys_sidecar_is_told_and_left_alone(tmp_path, what):
+    from traceanalyzer.trace.sidecar import SCHEMA, DeviceFacts, Sidecar, encode_sidecar
+
+    source, place = loop().write(tmp_path / "in.json"), tmp_path / "out.sidecar.json"
+    (tmp_path / "in.sidecar.json").write_bytes(
+        encode_sidecar(Sidecar(SCHEMA, "t", None, "torch", DeviceFacts("cuda"), {}, {}, [], "none", []))
+    )
+    if what == "a pipe":
+        os.mkfifo(place)
+    elif what == "a folder":
+        place.mkdir()
+    else:
+        place.symlink_to(place if what == "a link to itself" else tmp_path / "nowhere")
+    result = annotate(source, tmp_path / "out.json")
+    assert result.exit_code == 0
+    assert "out.sidecar.json is there already and no file" in result.output
+    assert (tmp_path / "out.json").is_file()
+
+
+def test_a_pipe_is_refused_before_it_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    result = annotate(tmp_path / "pipe", tmp_path / "out.json")
+    assert result.exit_code == 2
+    assert "needs_a_file: annotate reads its input twice; save the pipe to a file first" in result.output

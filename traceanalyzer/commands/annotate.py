@@ -45,8 +45,9 @@ def command(
     from traceanalyzer.api import annotations_of, read
     from traceanalyzer.trace.splice import Sought, Splice
 
-    if trace == "-":
-        raise OptionError("needs_a_file", "annotate reads its input twice", hint="save standard input to a file first")
+    if trace == "-" or _is_pipe(trace):
+        what = "standard input" if trace == "-" else "the pipe"
+        raise OptionError("needs_a_file", "annotate reads its input twice", hint=f"save {what} to a file first")
     refuse_input_as_output(output, trace)
     limits = ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes)
     before = _state(trace)
@@ -58,6 +59,13 @@ def command(
         size = write_stream(_copy(splice, found, tables, before, trace), output)
     for line in (*_said(splice, found, tables, output, size), *_with_sidecar(trace, tables, output)):
         click.echo(line, err=True)
+
+
+def _is_pipe(trace: str) -> bool:
+    try:
+        return Path(trace).is_fifo()
+    except (OSError, ValueError):
+        return False
 
 
 def _state(trace: str) -> tuple[int, int] | None:
@@ -103,12 +111,18 @@ def _with_sidecar(trace: str, tables: Trace, output: str) -> Iterator[str]:
         return
     name = terminal(target.name)
     try:
-        with target.open("xb") as file:
-            file.write(source.read_bytes())
+        content = source.read_bytes()
+        try:
+            with target.open("xb") as file:
+                file.write(content)
+        except FileExistsError:
+            # a FIFO would be waited for, a folder or a broken link cannot be read: none of them is a sidecar
+            if not target.is_file():
+                yield f"{name} is there already and no file: the copy's report will have no sidecar"
+            elif target.read_bytes() != content:
+                yield f"{name} was there already and is another sidecar: the copy's report will show that one"
+            return
         yield f"{name}: the sidecar of the original, beside the copy"
-    except FileExistsError:
-        if target.read_bytes() != source.read_bytes():
-            yield f"{name} was there already and is another sidecar: the copy's report will show that one"
     except OSError as error:
         yield f"{name}: {error.strerror}; put the original's sidecar there for the same report"
 
