@@ -59,7 +59,7 @@ class Capture:
 
 
 def capture(
-    fn: Callable[..., Any], *args: Any, out: str | Path, protocols: str | tuple[str, ...] = "all", warmup: int = 10, iters: int = 100,
+    fn: Callable[..., Any], /, *args: Any, out: str | Path, protocols: str | tuple[str, ...] = "all", warmup: int = 10, iters: int = 100,
     reference: Callable[..., Any] | None = None, tolerance: Tolerances | None = None, name: str | None = None,
     budget_s: float = 30.0, device: str | Device = "auto", framework: str = "auto", seed: int | None = None,
     bytes_moved: int | None = None, flops: int | None = None, with_host: bool = False, inputs: Mapping[str, str] | None = None,
@@ -78,9 +78,26 @@ def capture(
         device: auto, cuda, xpu, mps or cpu, or an adapter. framework: auto finds it from arguments and result.
         with_host: write the host's name into the sidecar, which is left out otherwise.
 
+    A keyword argument of ``fn`` that is named as one of these: give it with ``functools.partial``, or :func:`capture_call`.
+
     Raises CaptureUnavailable where nothing can be measured (``fn`` fails, a device or package is missing); what was
     measured before stays in the sidecar.
     """
+    return capture_call(
+        fn, args, kwargs, out=out, protocols=protocols, warmup=warmup, iters=iters, reference=reference, tolerance=tolerance, name=name,
+        budget_s=budget_s, device=device, framework=framework, seed=seed, bytes_moved=bytes_moved, flops=flops, with_host=with_host,
+        inputs=inputs, observe=observe,
+    )  # fmt: skip
+
+
+def capture_call(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, out: str | Path, protocols: str | tuple[str, ...] = "all",
+    warmup: int = 10, iters: int = 100, reference: Callable[..., Any] | None = None, tolerance: Tolerances | None = None,
+    name: str | None = None, budget_s: float = 30.0, device: str | Device = "auto", framework: str = "auto", seed: int | None = None,
+    bytes_moved: int | None = None, flops: int | None = None, with_host: bool = False, inputs: Mapping[str, str] | None = None,
+    observe: Observer = lambda *_: None,
+) -> Capture:  # fmt: skip
+    """Do what :func:`capture` does for a function whose arguments may have any names, ``out`` and ``name`` too."""
     chosen = chosen_protocols((protocols,) if isinstance(protocols, str) else tuple(protocols))
     if iters < 1 or warmup < 0 or not budget_s > 0:
         raise OptionError(

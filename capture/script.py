@@ -41,6 +41,17 @@ def run_script(job: Job, say: Callable[[str], None]) -> None:
     clocks = conditions.Clocks(device)
     samples = clocks.sample("before")
     recorder = _Recorder(device, job)
+    out = Path(job.out)
+    trace = out / TRACE_NAME
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        # those of an earlier capture would be taken for this one's
+        trace.unlink(missing_ok=True)
+        sidecar_path(trace).unlink(missing_ok=True)
+    except OSError as error:
+        raise OptionError(
+            "cannot_write", f"'{out.name}': {error.strerror}", hint="give another folder with -o"
+        ) from None
     say("running the script")
     failure: CaptureUnavailable | None = None
     why = "the script's end"
@@ -61,9 +72,7 @@ def run_script(job: Job, say: Callable[[str], None]) -> None:
             "script_failed", f"'{script.name}' raised {type(error).__name__}: {text}", hint="make it run alone first"
         )
     say("writing the trace")
-    out = Path(job.out)
-    out.mkdir(parents=True, exist_ok=True)
-    trace = out / TRACE_NAME
+    out.mkdir(parents=True, exist_ok=True)  # the script may have removed it
     recorded = recorder.stop(trace)
     commit, changed = conditions.git_state()
     sidecar = Sidecar(

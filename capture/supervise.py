@@ -12,10 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from traceanalyzer.capture.place import TRACE_NAME
+from traceanalyzer.capture.place import Stamp, made_since, stamps
 from traceanalyzer.capture.worker import Job, Status
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, TraceAnalyzerError
-from traceanalyzer.trace.sidecar import sidecar_path
 
 _GRACE_S = 5.0
 
@@ -25,9 +24,12 @@ def supervise(job: Job, timeout_s: float) -> TraceAnalyzerError | None:
 
     Whatever ends the process, files that it had written by then are left in ``job.out``.
     """
+    # the code under capture may change the working directory
+    out = Path(job.out).absolute()
+    before = stamps(out)
     with tempfile.TemporaryDirectory() as folder:
         status, description = Path(folder) / "status.json", Path(folder) / "job.json"
-        description.write_bytes(msgspec.json.encode(replace(job, status=str(status))))
+        description.write_bytes(msgspec.json.encode(replace(job, out=str(out), status=str(status))))
         command = [sys.executable, "-m", "traceanalyzer.capture.worker", str(description)]
         try:
             process = subprocess.Popen(
@@ -40,7 +42,7 @@ def supervise(job: Job, timeout_s: float) -> TraceAnalyzerError | None:
         except subprocess.TimeoutExpired:
             _end(process)
             return CaptureUnavailable(
-                "timed_out", f"not done after {timeout_s:g} s (at: {_read(status).stage}){_kept(job)}",
+                "timed_out", f"not done after {timeout_s:g} s (at: {_read(status).stage}){_kept(out, before)}",
                 hint="allow more with --timeout, or measure less work",
             )  # fmt: skip
         except KeyboardInterrupt:
@@ -59,13 +61,13 @@ def supervise(job: Job, timeout_s: float) -> TraceAnalyzerError | None:
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended the process with status {code}"
     return CaptureUnavailable(
         "crashed",
-        f"the code under capture {how} (at: {found.stage}){_kept(job)}",
+        f"the code under capture {how} (at: {found.stage}){_kept(out, before)}",
         hint="make it run alone first",
     )
 
 
-def _kept(job: Job) -> str:
-    return "; what was measured so far is kept" if sidecar_path(Path(job.out) / TRACE_NAME).is_file() else ""
+def _kept(out: Path, before: dict[Path, Stamp]) -> str:
+    return "; what was measured so far is kept" if made_since(before, out) else ""
 
 
 def _read(status: Path) -> Status:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from typing import Any
 
 from traceanalyzer.capture.correctness import Tolerances
 from traceanalyzer.errors import CaptureUnavailable, OptionError, TraceAnalyzerError
+from traceanalyzer.trace.sidecar import LARGEST
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def load(asked: Asked, device: str) -> Target:
         else _beside(module, function, "reference", "reference")
     )
     tolerance = asked.tolerance or _beside(module, function, "tolerance", "TOLERANCE")
-    if tolerance is not None and not (isinstance(tolerance, (tuple, list)) and len(tolerance) == 2):
+    if tolerance is not None and not _is_tolerance(tolerance):
         raise OptionError(
             "bad_tolerance",
             f"the tolerance beside {function} is {tolerance!r}"[:200],
@@ -96,6 +98,13 @@ def load(asked: Asked, device: str) -> Target:
         function, fn, args, kwargs, reference if callable(reference) and reference is not fn else None,
         (float(tolerance[0]), float(tolerance[1])) if tolerance else None,
         _number(module, function, "bytes_moved", args, kwargs), _number(module, function, "flops", args, kwargs),
+    )  # fmt: skip
+
+
+def _is_tolerance(value: Any) -> bool:
+    return (
+        isinstance(value, (tuple, list)) and len(value) == 2
+        and all(isinstance(v, (int, float)) and 0 <= v < math.inf for v in value)
     )  # fmt: skip
 
 
@@ -233,7 +242,7 @@ def _number(module: ModuleType, function: str, what: str, args: tuple[Any, ...],
         return None
     try:
         value = found(*args, **kwargs) if callable(found) else found
-        return int(value)
+        return int(value) if -LARGEST <= value <= LARGEST else None
     except Exception:  # a side number; the capture does not hang on it
         return None
 

@@ -100,7 +100,7 @@ def main(path: str) -> int:
 
 
 def _function(job: Job, say: Callable[[Status], None]) -> None:
-    from traceanalyzer.capture.api import capture
+    from traceanalyzer.capture.api import capture_call
     from traceanalyzer.capture.target import Asked, load
     from traceanalyzer.commands.progress import step_progress
 
@@ -116,11 +116,11 @@ def _function(job: Job, say: Callable[[Status], None]) -> None:
             say(Status(what))
             show(what, step, steps)
 
-        capture(
-            target.fn, *target.args, out=job.out, protocols=tuple(job.protocols), warmup=job.warm_up, iters=job.iterations,
+        capture_call(
+            target.fn, target.args, target.kwargs, out=job.out, protocols=tuple(job.protocols), warmup=job.warm_up, iters=job.iterations,
             reference=target.reference, tolerance=target.tolerance, name=target.name, budget_s=job.budget_s, device=job.device,
             framework=job.framework, seed=job.seed, bytes_moved=target.bytes_moved, flops=target.flops, with_host=job.with_host,
-            inputs=target.inputs, observe=observe, **target.kwargs,
+            inputs=target.inputs, observe=observe,
         )  # fmt: skip
 
 

@@ -30,6 +30,18 @@ def later():
     if COUNT > 60: os._exit(9)
     return X
 def cuda(): return torch.ones(3, device="cuda")
+def moves():
+    os.chdir("/")
+    return X @ X
+def taken_inputs(): return {"name": 1, "out": X, "seed": 1}
+def taken(name, out, seed): return X @ X + out
+def stops_the_clock():
+    time.perf_counter_ns = lambda: 0
+    return X @ X
+def vast(): return X
+vast_bytes_moved = 10**30
+def lax(): return X
+lax_tolerance = ("tight", None)
 """
 TRAINING = """
 import sys, torch
@@ -138,3 +150,49 @@ def test_json_is_the_report_alone(folder):
     result = run(folder, "fns.py:good", "-o", "out", "--format", "json")
     report = json.loads(result.stdout)
     assert report["schema"] == "traceanalyzer.report/1" and report["capture"]["operations"][0]["name"] == "good"
+
+
+@pytest.mark.parametrize("words", [["fns.py:moves", "--protocols", "wall_sync_once"], ["--", "moves.py"]])
+def test_code_that_changes_the_working_directory_leaves_its_files_where_they_were_asked_for(folder, words):
+    (folder / "moves.py").write_text("import os, torch\nos.chdir('/')\ntorch.ones(3) + 1\n", encoding="utf-8")
+    result = run(folder, "-o", "moved-out", *words)
+    assert result.returncode == 0, result.stderr
+    assert (folder / "moved-out" / "trace.sidecar.json").is_file()
+
+
+@pytest.mark.parametrize(("words", "code"), [(["fns.py:goood"], 2), (["fns.py:leaves"], 4), (["--", "nothing.py"], 2)])
+def test_what_an_earlier_capture_left_is_neither_shown_nor_called_kept_nor_lost(folder, words, code):
+    assert run(folder, "-o", "out", "--", "train.py", "3").returncode == 0
+    result = run(folder, "-o", "out", *words)
+    assert result.returncode == code and not result.stdout
+    assert "kept" not in error_line(result) and "in out" not in result.stderr
+    assert (folder / "out" / "trace.json.gz").is_file()
+
+
+def test_a_script_that_is_killed_shows_no_report_of_another(folder):
+    assert run(folder, "-o", "out", "--", "train.py", "3").returncode == 0
+    (folder / "dies.py").write_text("import os\nos._exit(3)\n", encoding="utf-8")
+    result = run(folder, "-o", "out", "--", "dies.py")
+    assert result.returncode == 4 and not result.stdout and "kept" not in error_line(result)
+
+
+def test_arguments_may_be_named_as_those_of_capture_itself(folder):
+    result = run(folder, "fns.py:taken", "-o", "out", "--protocols", "wall_sync_once")
+    assert result.returncode == 0, result.stderr
+    assert set(sidecar(folder)["operations"][0]["inputs"]) == {"name", "out", "seed"}
+
+
+def test_a_function_that_puts_another_clock_in_its_place_is_timed_by_the_real_one(folder):
+    assert run(folder, "fns.py:stops_the_clock", "-o", "out", "--protocols", "wall_sync_once").returncode == 0
+    assert sidecar(folder)["operations"][0]["protocols"][0]["p50_us"] > 0
+
+
+def test_a_side_number_beyond_all_bounds_costs_itself_alone(folder):
+    result = run(folder, "fns.py:vast", "-o", "out", "--protocols", "wall_sync_once")
+    assert result.returncode == 0, result.stderr
+    assert sidecar(folder)["operations"][0]["bytes_moved"] is None
+
+
+def test_a_tolerance_that_is_no_pair_of_numbers_is_told(folder):
+    result = run(folder, "fns.py:lax", "-o", "out")
+    assert result.returncode == 2 and "bad_tolerance" in error_line(result)

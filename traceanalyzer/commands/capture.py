@@ -95,6 +95,7 @@ def command(
     With -- SCRIPT.py ARGS an unmodified script runs under the profiler, within --seconds and --steps.
     """
     from traceanalyzer.capture import require_torch
+    from traceanalyzer.capture.place import made_since, stamps
     from traceanalyzer.capture.protocols import chosen_protocols
     from traceanalyzer.capture.supervise import supervise
     from traceanalyzer.capture.worker import Job
@@ -116,11 +117,12 @@ def command(
         budget_s=budget, device=device, framework=framework, with_host=with_host, after_s=after, most_s=seconds, most_steps=steps,
         progress=progress,
     )  # fmt: skip
+    before = stamps(folder.absolute())
     try:
         failure = supervise(job, timeout)
     except KeyboardInterrupt:
         failure = CaptureUnavailable("interrupted", "interrupted; what was measured so far is kept")
-    _show(folder, output_format, failure)
+    _show(folder, made_since(before, folder.absolute()), output_format, failure)
 
 
 def _is_script(target: tuple[str, ...]) -> bool:
@@ -134,15 +136,15 @@ def _is_script(target: tuple[str, ...]) -> bool:
     return script
 
 
-def _show(folder: Path, output_format: str, failure: TraceAnalyzerError | None) -> None:
-    """Print the report, or what there is of it, and end with the exit code."""
+def _show(folder: Path, made: set[Path], output_format: str, failure: TraceAnalyzerError | None) -> None:
+    """Print the report of what was ``made``, or what there is of it, and end with the exit code."""
     from traceanalyzer.capture.place import TRACE_NAME
-    from traceanalyzer.trace.sidecar import read_sidecar
+    from traceanalyzer.trace.sidecar import read_sidecar, sidecar_path
 
     trace = folder / TRACE_NAME
-    sidecar, _ = read_sidecar(trace)
+    sidecar = read_sidecar(trace)[0] if sidecar_path(trace).absolute() in made else None
     utf8_stdout()
-    if trace.is_file():
+    if trace.absolute() in made:
         write_output(_report(trace, output_format), None)
     elif sidecar is not None and any(p.samples_us for o in sidecar.operations for p in o.protocols):
         if output_format == "json":
@@ -154,7 +156,7 @@ def _show(folder: Path, output_format: str, failure: TraceAnalyzerError | None) 
 
             write_output(render_measured(sidecar), None)
     if sidecar is not None:
-        files = " and ".join(f"'{p.name}'" for p in (trace, folder / "trace.sidecar.json") if p.is_file())
+        files = " and ".join(f"'{p.name}'" for p in (trace, sidecar_path(trace)) if p.absolute() in made)
         click.echo(f"{files} in {folder}", err=True)
     if failure is not None:
         raise failure
