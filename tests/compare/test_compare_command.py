@@ -384,3 +384,20 @@ def test_a_side_from_a_pipe_is_read_once_and_whole(mmcv, triton, tmp_path, saved
     writer.start()
     assert run(pipe, triton).startswith("Faster: head is 1.4x faster")
     writer.join(10)
+
+
+def test_device_rows_on_a_coarse_clock_in_a_file_of_nanoseconds_are_not_called_the_same(tmp_path):
+    sides = []
+    for seed, kernel in ((1, 3000), (2, 3300)):
+        machine = Machine(jitter=0.05, rng=np.random.default_rng(seed))
+        for _ in range(200):
+            machine.launch("op_kernel", kernel, host_cost=10_000, call=5000)
+        machine.sync()
+        machine.jitter = 0
+        for row in machine.device:
+            row.start, row.end = row.start // 1000 * 1000, row.end // 1000 * 1000
+        sides.append(tmp_path / f"{kernel}.json")
+        sides[-1].write_text(to_json(document(machine)), encoding="utf-8")
+    found = ta.compare(*sides).data.ops[0]
+    assert found.base_p50_us == found.head_p50_us == 3.0
+    assert found.verdict == "UNDECIDED" and found.ratio_ci95[0] <= 1.0 and found.ratio_ci95[1] >= 1.1

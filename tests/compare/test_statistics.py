@@ -12,6 +12,7 @@ from traceanalyzer.analysis.compare_statistics import (
     Times,
     clock_step,
     compare_medians,
+    device_step,
     differs_p,
     effective_count,
     pooled,
@@ -162,6 +163,36 @@ def test_ties_of_a_stepped_clock_are_spread_over_the_step():
 def test_two_levels_are_modes_and_not_a_clock_step():
     assert clock_step(np.array([10_001, 12_001] * 10)) == 1
     assert clock_step(np.array([10_000, 12_000] * 10), written=1000) == 1000
+
+
+def counted(true_ns: float, step: int, seed: int, n: int = 200, off: int = 0) -> np.ndarray:
+    """Return times as a device's clock counts them whose stamps are converted to nanoseconds, within ``off``."""
+    rng = np.random.default_rng(seed)
+    starts = np.cumsum(rng.integers(9000, 11_000, n))
+    ends = starts + np.rint(true_ns * (1 + 0.01 * rng.standard_normal(n))).astype(np.int64)
+    return (ends // step - starts // step) * step + rng.integers(-off, off + 1, n)
+
+
+@pytest.mark.parametrize("step", [1000, 40, 32])
+@pytest.mark.parametrize("off", [0, 1])
+def test_a_devices_step_is_seen_in_the_times_although_the_file_writes_nanoseconds(step, off):
+    assert device_step([counted(3.3 * step, step, 1, off=off), counted(30 * step, step, 2, off=off)]) == step
+    assert device_step([counted(3.3 * step, step, 1, off=off)]) == step
+    assert device_step([series(200, seed=3).values, counted(3.3 * step, step, 1, off=off)]) == 1
+    assert device_step([np.array([10_000, 14_000] * 20)]) in (1, 1000)
+    assert device_step([np.array([10_011, 12_017] * 20)]) == device_step([np.full(20, 10_000)]) == device_step([]) == 1
+
+
+@pytest.mark.parametrize(
+    ("step", "base", "head"), [(1000, 3000, 3300), (1000, 1800, 2300), (32, 1000, 1012), (32, 1500, 1516)]
+)
+def test_a_difference_under_the_devices_step_is_neither_called_the_same_nor_found(step, base, head):
+    for seed in range(5):
+        a, b = counted(base, step, seed, off=1), counted(head, step, 100 + seed, off=1)
+        sides = [Times(len(v), float(np.median(v)), v, step_ns=device_step([v])) for v in (a, b)]
+        found = compare_medians(*sides)
+        assert verdict_of(found) == "UNDECIDED"
+        assert found.interval is not None and found.interval[0] <= head / base <= found.interval[1]
 
 
 def test_times_all_in_one_step_leave_the_ratio_open_by_the_step():

@@ -16,6 +16,7 @@ Times are integer nanoseconds; ratios are head over base, below 1 where the head
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -213,11 +214,42 @@ def spread_steps(values: Values, written: int = 1) -> tuple[Floats, float]:
     step = clock_step(values, written)
     if step <= 1:
         return ordered, 0.0
+    # conversion leaves a nanosecond or two around each step
+    ordered = ordered[0] + step * np.rint((ordered - ordered[0]) / step)
     _, first, counts = np.unique(ordered, return_index=True, return_counts=True)
     within = np.arange(len(ordered)) - np.repeat(first, counts)
     spread = ordered + step * ((within + 0.5) / np.repeat(counts, counts) - 0.5)
     middle = ordered[len(ordered) // 20 : max(len(ordered) - len(ordered) // 20, 1)]
     return spread, float(step) if len(np.unique(middle)) < 3 else 0.0
+
+
+STEPS_NS = (1000, 500, 160, 80, 40, 32, 20, 16, 10)
+"""Steps that device clocks have been seen to count in, coarsest first (1 us, 32 ns and 40 ns are the common ones)."""
+CHANCE = 1e-3
+FINE = 300
+"""A step is looked for in times of at most so many: in longer ones the conversion's own error adds up to nanoseconds."""
+
+
+def device_step(times: Sequence[Values]) -> int:
+    """Return the step (ns) in which a device counted the times of all its kernels, 1 where they show none.
+
+    Profilers write nanoseconds whatever the device's clock counts in: a time is then a whole number of steps, but for a
+    nanosecond or two of conversion. A step is taken where so many different times are hardly its multiples by chance, and
+    where there are none but neighbouring ones: two kinds of a call would not lie one step apart.
+    """
+    found = [np.asarray(v).astype(np.int64) for v in times if len(v)]
+    distinct = np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
+    for step in STEPS_NS:
+        short = distinct[(distinct > 0) & (distinct <= FINE * step)]
+        counted = np.rint(short / step).astype(np.int64)
+        rounded = 2 if step >= 32 else 1
+        levels = np.unique(counted).size
+        if levels < 2 or (np.abs(short - counted * step) > rounded).any():
+            continue
+        neighbours = len(short) == len(distinct) and np.ptp(counted) + 1 == levels
+        if neighbours or ((2 * rounded + 1) / step) ** levels <= CHANCE:
+            return step
+    return 1
 
 
 def clock_step(values: Values, written: int = 1) -> int:

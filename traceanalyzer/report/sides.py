@@ -9,12 +9,13 @@ from math import isfinite
 import numpy as np
 
 from traceanalyzer.analysis.compare_sides import Condition, Side, Work
-from traceanalyzer.analysis.compare_statistics import Times
+from traceanalyzer.analysis.compare_statistics import Times, device_step
 from traceanalyzer.analysis.protocols import Symbols
 from traceanalyzer.analysis.symbols import STEADY_CALLS, UNSEEN
 from traceanalyzer.report.captured import OperationRecord, Sidecar
 from traceanalyzer.report.model import KernelRow, OpRow, ReportData
 from traceanalyzer.trace.names import short_names
+from traceanalyzer.trace.tables import Int64
 
 MOST_KERNELS = 1000
 """Largest kernels of a side that are compared, by total time; the rest is counted."""
@@ -27,7 +28,10 @@ def side_of(report: ReportData, source: str = "trace") -> Side:
     """Return the side; ``source`` is ``trace`` or ``report`` (a saved one)."""
     capture = report.capture
     step = report.trace.resolution_us
-    step_ns = max(1, round(step * 1000)) if isfinite(step) and step <= 1e6 else 1
+    written = max(1, round(step * 1000)) if isfinite(step) and step <= 1e6 else 1
+    step_ns = max(
+        written, device_step([_nanoseconds(r.samples_us) for k in report.kernels for r in (k.variants or [k])])
+    )
     kernels = [w for row in report.kernels for w in _kernels(row, step_ns)]
     kernels.sort(key=lambda w: -w.total_us)
     records = {o.name: o for o in capture.operations} if capture else {}
@@ -68,6 +72,12 @@ def _number(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) and abs(value) <= _LIMIT_US else None
 
 
+def _nanoseconds(samples: Sequence[float]) -> Int64:
+    found = np.asarray(samples, dtype=np.float64)
+    found = found[np.isfinite(found) & (found >= 0) & (found <= _LIMIT_US)]
+    return np.rint(found * 1000).astype(np.int64)
+
+
 def _times(
     count: int,
     p50_us: float | None,
@@ -76,9 +86,7 @@ def _times(
     interval: tuple[float, float] | None,
     step_ns: int = 1,
 ) -> Times:
-    found = np.asarray(samples, dtype=np.float64)
-    found = found[np.isfinite(found) & (found >= 0) & (found <= _LIMIT_US)]
-    values = np.rint(found * 1000).astype(np.int64)
+    values = _nanoseconds(samples)
     middle = _number(p50_us)
     p50 = middle * 1000 if middle is not None and middle >= 0 else float(np.median(values)) if len(values) else 0.0
     low, high = (_number(v) for v in interval) if interval is not None else (None, None)
