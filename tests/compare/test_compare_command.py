@@ -401,3 +401,28 @@ def test_device_rows_on_a_coarse_clock_in_a_file_of_nanoseconds_are_not_called_t
     found = ta.compare(*sides).data.ops[0]
     assert found.base_p50_us == found.head_p50_us == 3.0
     assert found.verdict == "UNDECIDED" and found.ratio_ci95[0] <= 1.0 and found.ratio_ci95[1] >= 1.1
+
+
+def test_an_operation_shorter_than_its_clock_is_matched_and_said_to_have_no_ratio(tmp_path):
+    sides = []
+    for kernel in (400, 3000):
+        machine = Machine(jitter=0.05, rng=np.random.default_rng(kernel))
+        for _ in range(60):
+            machine.launch("op_kernel", kernel, host_cost=10_000, call=5000)
+        machine.sync()
+        for row in machine.device:
+            row.start, row.end = row.start // 1000 * 1000, row.end // 1000 * 1000
+        sides.append(tmp_path / f"{kernel}.json")
+        sides[-1].write_text(to_json(document(machine)), encoding="utf-8")
+    data = ta.compare(*sides).data
+    headline = data.verdict.headline
+    assert headline.startswith("Undecided: no ratio for `op_kernel`: the median of the base is 0")
+    assert all("no operation is matched" not in a.reason for a in data.abstentions)
+    assert "no operation is matched" not in headline
+
+
+def test_three_values_promise_no_number_that_would_decide(tmp_path):
+    few, many = simulate(tmp_path / "few.json", 40_000, 10_000, n=3), simulate(tmp_path / "many.json", 40_000, 10_000)
+    found = ta.compare(few, many).data
+    assert found.ops[0].n_needed is None and "would decide" not in found.verdict.headline
+    assert "no interval under 6 independent times: base n 3" in found.verdict.headline

@@ -276,10 +276,13 @@ def compare_medians(base: Times, head: Times, same_within: float = 0.01, stream:
     thin = any(not len(t.values) for t in (base, head))
     if below is None or above is None:
         why = _too_few(base, head, worth)
-        return Ratio(ratio, None, nothing, worth, blocks, thin, stats.MIN_N_FOR_INTERVAL, why)
+        # how far the values scatter, and so how many would decide, is not known either
+        return Ratio(ratio, None, nothing, worth, blocks, thin, None, why)
     logs: Floats = np.log(np.maximum(above, 0.5)) - np.log(np.maximum(below, 0.5))
     low, high = _bounds(logs, ratio)
-    needed = _needed(ratio, (low, high), (base.count, head.count), same_within)
+    # what the clock's step leaves open stays open whatever the number of values
+    open_step = any(len(t.values) and spread_steps(t.values, t.step_ns)[1] for t in (base, head))
+    needed = None if open_step else _needed(ratio, (low, high), (base.count, head.count), same_within)
     return Ratio(ratio, (low, high), logs, worth, blocks, thin, needed)
 
 

@@ -306,6 +306,10 @@ def _ratio_sentence(compared: Compared) -> str:
         a, b = compared.shares
         if not compared.ops and not compared.kernels:
             return "Undecided: neither side has work to compare."
+        matched = [r for r in compared.ops if r.base and r.head]
+        if matched:
+            why = next((f": {r.reason}" for r in matched if r.reason), "")
+            return f"Undecided: no ratio for {_named(matched[0]) if len(matched) == 1 else f'{len(matched)} matched operations'}{why}."
         return (
             f"Undecided: no operation is matched and {a:.0%} of base's and {b:.0%} of head's kernel time has a counterpart; no overall ratio. "
             "The rows stand one by one."

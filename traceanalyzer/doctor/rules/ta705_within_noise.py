@@ -74,6 +74,8 @@ class WithinNoise(ComparisonRule):
             return self.abstain("no ratio was formed")
         if compared.basis == "operations":
             return self._operations(compared, [r for r in compared.ops if r.verdict in ("SAME", "UNDECIDED")])
+        if any(r.base and r.head for r in compared.ops) and compared.basis == "nothing":
+            return self.abstain("no matched operation has a ratio")
         if compared.basis == "nothing":
             a, b = compared.shares
             return self.abstain(
