@@ -160,6 +160,12 @@ add_traces() {
     # shellcheck disable=SC2206 # a pattern is meant to be expanded; without IFS nothing is split
     found=($1)
   fi
+  local all=(${found[@]+"${found[@]}"})
+  found=()
+  for path in ${all[@]+"${all[@]}"}; do
+    # ** finds folders as well, and whatever traces lie in them
+    [[ -d $path && $path != "$1" ]] || found+=("$path")
+  done
   if [[ ${#found[@]} == 0 ]]; then
     bad_input "$(shown "$1")" "no file matches; the workspace is searched, so download artifacts into it first"
     return 0
@@ -204,9 +210,10 @@ finish() {
   assemble "$comment_limit" "$comment"
   cat "$work/summary.md" >>"$GITHUB_STEP_SUMMARY"
   if [[ -n $target ]]; then
-    if [[ -d $target ]] || ! mkdir -p -- "$(dirname -- "$target")" || ! cp -- "$comment" "$target.part.$$" ||
+    # what is there and no file, a device or a pipe, would be replaced by the move
+    if [[ -e $target && ! -f $target ]] || ! mkdir -p -- "$(dirname -- "$target")" || ! cp -- "$comment" "$target.part.$$" ||
       ! mv -f -- "$target.part.$$" "$target"; then # moved, so that a link of that name is not followed
-      annotate error "traceanalyzer: comment not written" "$(shown "$target") is a folder or cannot be written"
+      annotate error "traceanalyzer: comment not written" "$(shown "$target") is no file or cannot be written"
       status=2
     else
       comment=$target

@@ -367,6 +367,28 @@ def test_no_name_acts_in_a_comparison(workspace, name):
     assert_markdown_is_ours(done.summary)
 
 
+def test_a_pattern_that_finds_folders_means_the_files_in_them(workspace):
+    (workspace / "traces" / "deep").mkdir(parents=True)
+    (workspace / "traces" / "deep" / "run.json").write_bytes(FED)
+    done = run_action(workspace, traces="traces/**")
+    assert done.code == 0 and done.outputs["verdict"] == "ok" and not done.said("error")
+    done = run_action(workspace, traces="trac*")
+    assert done.code == 2 and "no file matches" in done.said("error")[0]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link to a device"])
+def test_a_comment_replaces_no_pipe_and_no_device(workspace, kind):
+    (workspace / "run.json").write_bytes(FED)
+    place = workspace / "comment.md"
+    if kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to("/dev/null")
+    done = run_action(workspace, traces="run.json", comment="comment.md")
+    assert done.code == 2 and "comment not written" in done.said("error")[0]
+    assert place.is_fifo() or place.is_symlink()
+
+
 # pages
 
 
