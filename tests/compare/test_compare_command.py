@@ -426,3 +426,25 @@ def test_three_values_promise_no_number_that_would_decide(tmp_path):
     found = ta.compare(few, many).data
     assert found.ops[0].n_needed is None and "would decide" not in found.verdict.headline
     assert "no interval under 6 independent times: base n 3" in found.verdict.headline
+
+
+def test_two_gpus_against_one_are_marked(tmp_path):
+    def rows(seed: int) -> list[dict]:
+        machine = Machine(jitter=0.03, rng=np.random.default_rng(seed))
+        for _ in range(40):
+            machine.launch("op_kernel", 10_000 * seed, host_cost=40_000, call=5000)
+        machine.sync()
+        return document(machine)["traceEvents"]
+
+    first, second = rows(1), rows(2)
+    for event in second:
+        args = event.get("args", {})
+        if event.get("cat") == "kernel":
+            event["pid"] = args["device"] = 1
+        if "correlation" in args:
+            args["correlation"] += 100_000
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    for path, events in ((one, first), (two, first + [e for e in second if e["ph"] == "X"])):
+        path.write_text(to_json({"traceEvents": events}), encoding="utf-8")
+    found = [f for f in ta.compare(two, one).data.findings if f.rule == "TA704"]
+    assert found and "devices at work (base 2, head 1)" in found[0].message

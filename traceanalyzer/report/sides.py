@@ -193,6 +193,7 @@ def _conditions(report: ReportData, capture: Sidecar | None) -> list[Condition]:
     versions = (capture.versions if capture else {}) | trace.versions
     found = [
         Condition("device", ", ".join(names), True),
+        Condition("devices at work", str(len(report.devices)) if report.devices else "", False),
         Condition("made by", "a simulator" if trace.simulated else "a device", True),
         Condition("selection", chosen or "everything", True),
         *(Condition(f"{name} version", str(value), False) for name, value in versions.items()),
