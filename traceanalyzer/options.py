@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields
-from math import inf, isfinite
 
 from traceanalyzer.errors import OptionError
 
@@ -55,16 +54,12 @@ class Selection:
 
 @dataclass(frozen=True)
 class Threshold:
-    """A number a judgement hangs on: its name on the command line, its default, its unit and why it is that.
-
-    ``valid``: least value, and the value it must stay under, where others cannot be computed with.
-    """
+    """A number a judgement hangs on: its name on the command line, its default, its unit and why it is that."""
 
     name: str
     default: float
     unit: str
     reason: str
-    valid: tuple[float, float] = (-inf, inf)
 
 
 STARVED_FRACTION = Threshold(
@@ -119,14 +114,12 @@ CLAIM_TOLERANCE = Threshold(
     "stated times are rounded and runs differ: within 5 % it is the same number (TA706, TA709)",
 )
 SAME_WITHIN = Threshold(
-    "same_within", 0.01, "relative change", "under 1 % two builds of the same code differ (numbers.md, TA705)", (0.0, 1.0)
+    "same_within", 0.01, "relative change", "under 1 % two builds of the same code differ (numbers.md, TA705)"
 )
 FALSE_DISCOVERY = Threshold(
     "false_discovery", 0.05, "share of differences", "one false difference in twenty (Benjamini-Hochberg, TA705)"
 )
-CLOCK_CHANGE = Threshold(
-    "clock_change", 0.05, "relative change", "5 % of clock is up to 5 % of time (TA704)", (0.0, inf)
-)
+CLOCK_CHANGE = Threshold("clock_change", 0.05, "relative change", "5 % of clock is up to 5 % of time (TA704)")
 
 ANALYSIS_THRESHOLDS: dict[str, Threshold] = {
     t.name: t
@@ -188,6 +181,8 @@ class AnalysisOptions:
         if not self.thresholds:
             return
         from difflib import get_close_matches
+        from math import isfinite
+
         known = _all_thresholds()
         for name, value in self.thresholds.items():
             if name not in known:
@@ -197,14 +192,6 @@ class AnalysisOptions:
             if not isfinite(value):
                 raise OptionError(
                     "bad_threshold", f"threshold '{name}' is {value}", hint="give a finite number, e.g. 1e9 for never"
-                )
-            least, under = known[name].valid
-            if not least <= value < under:
-                upper = f" and under {under:g}" if isfinite(under) else ""
-                raise OptionError(
-                    "bad_threshold",
-                    f"threshold '{name}' is {value:g}, a {known[name].unit}",
-                    hint=f"give a number from {least:g} up{upper}",
                 )
 
     def threshold(self, which: Threshold | str) -> float:

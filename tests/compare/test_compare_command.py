@@ -362,11 +362,14 @@ def test_a_limit_that_is_no_number_is_refused_and_opens_no_gate(mmcv, triton, op
     assert f"{value} is not a finite number" in run(triton, mmcv, option, value, code=2)
 
 
-@pytest.mark.parametrize("value", ["-1", "1", "2"])
-def test_a_share_of_the_same_that_cannot_be_computed_with_is_refused_in_a_line(mmcv, triton, value):
-    said = run(mmcv, triton, "--threshold", f"same_within={value}", code=2)
-    assert "bad_threshold" in said
-    assert "give a number from 0 up and under 1" in said
+@pytest.mark.parametrize(
+    ("value", "says"), [("1", "Same"), ("2", "Same"), ("1e9", "Same"), ("0", "Faster"), ("-5", "Faster")]
+)
+def test_any_share_of_the_same_can_be_computed_with_and_is_the_one_that_is_told(mmcv, triton, value, says):
+    said = run(mmcv, triton, "--threshold", f"same_within={value}")
+    assert said.startswith(says) and "within 1 %" not in said
+    if value == "2":
+        assert "within 200 %" in said
 
 
 @pytest.mark.parametrize("saved", [False, True])

@@ -169,7 +169,7 @@ def _differences(base: Side, head: Side, options: AnalysisOptions) -> list[Diffe
         for c in base.conditions
         if c.what in theirs and c.value and theirs[c.what].value and c.value != theirs[c.what].value
     ]
-    limit = options.threshold(CLOCK_CHANGE)
+    limit = max(0.0, options.threshold(CLOCK_CHANGE))
     a, b = base.clock_mhz, head.clock_mhz
     if a and b and abs(math.log(b / a)) > math.log1p(limit):
         found.append(Difference("SM clock", f"{a:.0f} MHz", f"{b:.0f} MHz", False))
@@ -198,7 +198,7 @@ def _op_differences(base: Work, head: Work) -> list[Difference]:
 def _rows(
     base: Sequence[Work], head: Sequence[Work], pairs: list[Pair], silent: str, options: AnalysisOptions
 ) -> list[Row]:
-    within = options.threshold(SAME_WITHIN)
+    within = max(0.0, options.threshold(SAME_WITHIN))
     rows = []
     for pair in pairs:
         one = base[pair.base] if pair.base is not None else None
@@ -252,7 +252,7 @@ def _with_ladder(row: Row, one_machine: bool, options: AnalysisOptions) -> Row:
     if row.base is None or row.head is None or row.verdict is None:
         return row
     winner = {"FASTER": "head", "SLOWER": "base"}.get(row.verdict, "tie")
-    least = options.threshold(SAME_WITHIN)
+    least = max(0.0, options.threshold(SAME_WITHIN))
     return replace(row, ladders=ladders(row.base, row.head, winner, one_machine, least))
 
 
@@ -300,7 +300,7 @@ def _status(
     if basis == "operations" and len(chosen) == 1 and chosen[0].verdict is not None:
         return chosen[0].verdict.lower()
     low, high = found[1]
-    within = options.threshold(SAME_WITHIN)
+    within = max(0.0, options.threshold(SAME_WITHIN))
     if high < 1 - within:
         return "faster"
     if low > 1 + within:

@@ -313,7 +313,10 @@ def _needed(ratio: float, interval: tuple[float, float], counts: tuple[int, int]
     elif ratio > high:
         room, half = math.log(ratio / high), math.log(ratio / interval[0])
     else:
-        room, half = min(math.log(high / ratio), math.log(ratio / low)), math.log(interval[1] / interval[0]) / 2
+        room, half = (
+            min(math.log(high / ratio), math.log(ratio / low) if low > 0 else math.inf),
+            math.log(interval[1] / interval[0]) / 2,
+        )
     if room <= 0:
         return None
     # the smaller side holds most of the uncertainty; n per side as if both had 2 / (1 / n + 1 / m)
@@ -338,7 +341,9 @@ def differs_p(found: Ratio, same_within: float = 0.01) -> float | None:
     """Return the two-sided p-value of "the ratio lies within 1 +- ``same_within``" (normal, on the logarithm)."""
     if found.ratio is None or found.interval is None:
         return None
-    beyond = max(math.log((1 - same_within) / found.ratio), math.log(found.ratio / (1 + same_within)))
+    # nothing is so fast that it lies beyond 1 - 1 or less
+    faster = math.log((1 - same_within) / found.ratio) if same_within < 1 else -math.inf
+    beyond = max(faster, math.log(found.ratio / (1 + same_within)))
     if beyond <= 0:
         return 1.0
     # the half of the interval that faces the border

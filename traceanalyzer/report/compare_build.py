@@ -14,7 +14,7 @@ from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.registry import COMPARISON_RULES
 from traceanalyzer.doctor.rules.ta208_rank_inversion import inversion_sentence
 from traceanalyzer.doctor.rules.ta704_not_comparable import said
-from traceanalyzer.options import ANALYSIS_THRESHOLDS
+from traceanalyzer.options import ANALYSIS_THRESHOLDS, SAME_WITHIN
 from traceanalyzer.report.comparison import (
     COMPARE_SCHEMA,
     CompareVerdict,
@@ -299,6 +299,10 @@ def _named(row: Row) -> str:
     return f"`{names[0]}`" if len(names) == 1 else f"`{names[1]}` against `{names[0]}`"
 
 
+def _percent(compared: Compared) -> str:
+    return f"{100 * max(0.0, compared.options.threshold(SAME_WITHIN)):.3g}"
+
+
 def _ratio_sentence(compared: Compared) -> str:
     if compared.same_recording:
         return "Same: both sides hold the same recording."
@@ -328,7 +332,7 @@ def _ratio_sentence(compared: Compared) -> str:
     if compared.status == "slower":
         return f"Slower: head is {ratio:.3g}x slower by {what} over {where}{mean}; {said_ratio}."
     if compared.status == "same":
-        return f"Same: {what} over {where}{mean} within 1 %; {said_ratio}."
+        return f"Same: {what} over {where}{mean} within {_percent(compared)} %; {said_ratio}."
     needed = rows[0].ratio.n_needed if single and rows[0].ratio else None
     more = f" About {needed:,} values per side would decide." if needed else ""
     why = f" ({rows[0].reason})" if single and rows[0].reason else ""

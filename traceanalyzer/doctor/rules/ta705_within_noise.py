@@ -91,7 +91,8 @@ class WithinNoise(ComparisonRule):
         if not rows:
             return []
         more = f" And {len(rows) - _MOST} more operations." if len(rows) > _MOST else ""
-        message = " ".join(map(_sentence, rows[:_MOST])) + more
+        within = compared.options.threshold(SAME_WITHIN)
+        message = " ".join(_sentence(r, within) for r in rows[:_MOST]) + more
         ratio = rows[0].ratio
         interval = ratio.interval if ratio and ratio.interval else (None, None)
         needed = [r.ratio.n_needed for r in rows if r.ratio and r.ratio.n_needed]
@@ -111,12 +112,12 @@ class WithinNoise(ComparisonRule):
         return self.finding(Severity.NOTE, Grade.DERIVED, subject, "within noise", message, numbers, [], remedy)
 
 
-def _sentence(row: Row) -> str:
+def _sentence(row: Row, within: float) -> str:
     ratio, name = row.ratio, short(row.shown.name)
     low, high = ratio.interval if ratio and ratio.interval else (None, None)
     text = f"ratio {ratio.ratio:.4f}{_interval(low, high)}" if ratio and ratio.ratio is not None else "no ratio"
     if row.verdict == "SAME":
-        return f"`{name}` is the same: {text}, inside 1 %."
+        return f"`{name}` is the same: {text}, inside {100 * max(0.0, within):.3g} %."
     why = f" ({row.reason})" if row.reason else ""
     needed = f" About {ratio.n_needed:,} values per side would decide." if ratio and ratio.n_needed else ""
     return f"`{name}`: {text} supports no claim{why}.{needed}"
