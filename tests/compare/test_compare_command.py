@@ -6,8 +6,8 @@ import gzip
 import json
 import os
 import re
-from dataclasses import replace
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -356,6 +356,8 @@ def test_a_measured_protocol_is_judged_by_its_own_scatter(tmp_path):
     winners = ta.compare(*files).data.ops[0].winners
     assert winners["wall_sync_each"] == winners["wall_sync_once"] == "head"
     assert winners["wall_nosync"] == "tie", "the median is ten times lower, but its interval reaches to 9,000 us"
+
+
 @pytest.mark.parametrize("option", ["--fail-on-regression", "--clear-us"])
 @pytest.mark.parametrize("value", ["nan", "inf"])
 def test_a_limit_that_is_no_number_is_refused_and_opens_no_gate(mmcv, triton, option, value):
