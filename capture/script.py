@@ -15,6 +15,7 @@ from traceanalyzer.capture import conditions
 from traceanalyzer.capture.frameworks import open_device
 from traceanalyzer.capture.frameworks.pytorch import TorchCpu, export_trace
 from traceanalyzer.capture.place import TRACE_NAME
+from traceanalyzer.capture.said import said
 from traceanalyzer.errors import CaptureUnavailable, OptionError
 from traceanalyzer.trace.sidecar import SCHEMA, Sidecar, encode_sidecar, sidecar_path
 
@@ -67,7 +68,7 @@ def run_script(job: Job, say: Callable[[str], None]) -> None:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        text = " ".join(str(error).split())[:200]
+        text = said(error, 200)
         failure = CaptureUnavailable(
             "script_failed", f"'{script.name}' raised {type(error).__name__}: {text}", hint="make it run alone first"
         )

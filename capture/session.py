@@ -18,6 +18,7 @@ from traceanalyzer.capture.plan import Plan, plan
 from traceanalyzer.capture.protocols import PROTOCOLS, TIMED
 from traceanalyzer.capture.protocols.base import Abstain, Protocol
 from traceanalyzer.capture.protocols.profiler import Profiler
+from traceanalyzer.capture.said import said
 from traceanalyzer.capture.warmup import trend, warm_up
 from traceanalyzer.errors import CaptureUnavailable
 from traceanalyzer.trace.sidecar import (
@@ -307,7 +308,7 @@ class Session:
         self._keep(self.record)
 
     def _failure(self, error: BaseException) -> CaptureUnavailable:
-        text = " ".join(str(error).split())[:300]
+        text = said(error, 300)
         where = f"in {self._stage}, call {self._calls}"
         if self._device.is_out_of_memory(error):
             return CaptureUnavailable(

@@ -62,7 +62,7 @@ def supervise(job: Job, timeout_s: float) -> TraceAnalyzerError | None:
     return CaptureUnavailable(
         "crashed",
         f"the code under capture {how} (at: {found.stage}){_kept(out, before)}",
-        hint="make it run alone first",
+        hint="make it run alone first; what runs a profiler itself cannot be captured",
     )
 
 

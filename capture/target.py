@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from traceanalyzer.capture.correctness import Tolerances
+from traceanalyzer.capture.said import said
 from traceanalyzer.errors import CaptureUnavailable, OptionError, TraceAnalyzerError
 from traceanalyzer.trace.sidecar import LARGEST
 
@@ -143,7 +144,7 @@ def _imported(where: str, act: Callable[[], ModuleType]) -> ModuleType:
         raise
     except BaseException as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        text = " ".join(str(error).split())[:200]
+        text = said(error, 200)
         raise CaptureUnavailable(
             "import_failed",
             f"'{Path(where).name}' cannot be imported: {type(error).__name__}{line}: {text}",

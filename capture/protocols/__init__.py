@@ -34,12 +34,10 @@ def chosen_protocols(words: tuple[str, ...]) -> tuple[str, ...]:
     ``profiler`` is short for its key ``profiler_self_time``.
     """
     wanted = [w.strip() for word in words for w in word.split(",") if w.strip()]
-    if not wanted or "all" in wanted:
-        return PROTOCOLS
     wanted = [Profiler.key if w == "profiler" else w for w in wanted]
     for word in wanted:
-        if word not in PROTOCOLS:
+        if word not in (*PROTOCOLS, "all"):
             near = get_close_matches(word, PROTOCOLS, 1)
             hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(PROTOCOLS)}, or all"
             raise OptionError("unknown_protocol", f"no protocol is called '{word}'", hint=hint)
-    return tuple(p for p in PROTOCOLS if p in wanted)
+    return PROTOCOLS if not wanted or "all" in wanted else tuple(p for p in PROTOCOLS if p in wanted)

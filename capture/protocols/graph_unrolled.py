@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from traceanalyzer.capture.device import Call, Capability, Device
 from traceanalyzer.capture.protocols.base import Abstain, Protocol
+from traceanalyzer.capture.said import said
 
 
 class GraphUnrolled(Protocol):
@@ -28,7 +29,7 @@ class GraphUnrolled(Protocol):
             self._replay()
             device.synchronize()
         except Exception as error:
-            first = " ".join(str(error).split())[:160]
+            first = said(error, 160)
             raise Abstain(f"the function cannot be captured into a graph ({type(error).__name__}: {first})") from error
         self._calls = calls
 

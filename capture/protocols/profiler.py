@@ -27,7 +27,7 @@ class Profiler(Protocol):
 
     def measure(self, device: Device, call: Call, calls: int) -> list[float]:
         """Write the trace and return the self-time of each call. Raises :class:`Abstain` where no call has a kernel."""
-        from traceanalyzer.analysis.iterations import CAPTURE_PREFIX
+        from traceanalyzer.trace.sidecar_place import CAPTURE_PREFIX
 
         device.synchronize()
         self.run = device.profile(call, calls, CAPTURE_PREFIX + self._name, self._trace)

@@ -122,6 +122,7 @@ def test_what_was_measured_before_a_crash_is_printed_and_kept(folder):
         (["fns.py:goood"], "did you mean 'good'"),
         (["nothing.py:f"], "no_such_file"),
         (["fns.py:good", "--protocols", "event_pear"], "did you mean 'event_pair'"),
+        (["fns.py:good", "--protocols", "all,event_pear"], "did you mean 'event_pair'"),
         (["fns.py:good", "--rtol", "0.1"], "go together"),
         (["fns.py:good", "extra"], "behind --"),
         (["--", "nothing.py"], "no_such_file"),

@@ -103,3 +103,9 @@ def test_a_snapshot_is_not_changed_by_later_calls():
     kept = snapshot(({"x": x}, [x]))
     x.add_(1)
     assert kept[0]["x"].sum() == 0 and kept[1][0].sum() == 0
+
+
+def test_a_reference_of_nan_alone_judges_nothing():
+    nothing = torch.full((3,), float("nan"))
+    found = compare(nothing, nothing.clone(), "reference", None)
+    assert found.passed is None and "nothing but NaN" in found.reason

@@ -8,7 +8,7 @@ import pytest
 
 import traceanalyzer as ta
 from tests.builders import trace
-from traceanalyzer.doctor.example import captured
+from traceanalyzer.doctor.example import captured, host_range, loop
 from traceanalyzer.render.console import render_console
 from traceanalyzer.render.html import render_html
 from traceanalyzer.render.json_v1 import render_json
@@ -104,3 +104,26 @@ def test_a_hostile_sidecar_is_escaped_and_bounded_everywhere(run):
 def test_measured_readings_belong_to_the_operation_of_their_name(run):
     data = beside(run, encode_sidecar(captured()))
     assert all(op.readings_measured == {} for op in data.ops)
+
+
+def test_the_sidecar_of_another_trace_is_not_used(tmp_path):
+    """A CPU capture's sidecar beside a GPU trace, one of other operations, one of another device."""
+    on_cpu = replace(captured(), device=DeviceFacts("cpu", "cpu"))
+    other_device = replace(captured(), device=DeviceFacts("cuda", "NVIDIA B200"))
+    path = tmp_path / "run.json"
+    named = trace().loop(12, 40, 5, 10)
+    named.fields["deviceProperties"] = [{"id": 0, "name": "NVIDIA H100"}]
+    for sidecar, says in ((on_cpu, "on the CPU"), (other_device, "another device")):
+        named.write(path)
+        data = beside(path, encode_sidecar(sidecar))
+        assert data.capture is None and any(says in note for note in data.trace.notes)
+
+
+def test_a_sidecar_of_other_operations_is_not_used(tmp_path):
+    path = tmp_path / "run.json"
+    events = [host_range("traceanalyzer.call:mine", 50.0 * i, 30) for i in range(12)] + list(loop(12, 50, 10))
+    path.write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+    data = beside(path, encode_sidecar(captured()))
+    assert data.capture is None and any("none of its operations" in note for note in data.trace.notes)
+    renamed = replace(captured().operations[0], name="mine")
+    assert beside(path, encode_sidecar(replace(captured(), operations=[renamed]))).capture is not None

@@ -16,10 +16,9 @@ from traceanalyzer.analysis.launching import Launching
 from traceanalyzer.analysis.selection import Chosen
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.names import is_fill
+from traceanalyzer.trace.sidecar_place import CAPTURE_PREFIX
 from traceanalyzer.trace.tables import NO_ROW, Int32, Int64, Trace
 
-CAPTURE_PREFIX = "traceanalyzer.call:"
-"""Ranges that capture writes around each call, followed by the operation's name."""
 LEAST_REPEATS = 3
 LONGEST_PATTERN = 512
 _NUMBERED = re.compile(r"[\s#:_(\[-]*\d+[)\]]?\Z")

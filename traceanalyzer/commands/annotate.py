@@ -48,6 +48,10 @@ def command(
     if trace == "-" or _is_pipe(trace):
         what = "standard input" if trace == "-" else "the pipe"
         raise OptionError("needs_a_file", "annotate reads its input twice", hint=f"save {what} to a file first")
+    if output == "-":
+        raise OptionError(
+            "needs_a_file", "annotate writes a file, and its sidecar beside it", hint="give a file name to -o"
+        )
     refuse_input_as_output(output, trace)
     limits = ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes)
     before = _state(trace)

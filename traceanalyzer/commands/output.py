@@ -20,7 +20,7 @@ def write_output(text: str, output: str | None) -> None:
         _write_stdout(text)
         return
     target = Path(output)
-    name = target.name
+    name = target.name or output
     try:
         if target.is_dir():
             raise OptionError("cannot_write", f"'{name}' is a folder", hint="give a file name to -o")
@@ -40,7 +40,7 @@ def refuse_input_as_output(output: str | None, *sources: str) -> None:
     """
     if output is None or output == "-":
         return
-    name = Path(output).name
+    name = Path(output).name or output
     try:
         target = Path(output)
         if target.is_dir():

@@ -43,7 +43,11 @@ def read(
     trace = build(columns, events.top, source.name, file_format)
     if not may_have_sidecar(path):
         return trace
-    from traceanalyzer.trace.sidecar import read_sidecar
+    from traceanalyzer.trace.sidecar import of_another_trace, read_sidecar
 
     sidecar, fault = read_sidecar(path)
+    if sidecar is not None and (
+        why := of_another_trace(sidecar, trace.names, [d.name for d in trace.devices], bool(len(trace.activities)))
+    ):
+        sidecar, fault = None, why
     return replace(trace, meta=replace(trace.meta, sidecar=sidecar, sidecar_fault=fault))

@@ -11,9 +11,12 @@ called ``reason`` says why.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 
+from traceanalyzer.trace.sidecar_place import CAPTURE_PREFIX
 from traceanalyzer.trace.sidecar_place import sidecar_path as sidecar_path  # noqa: PLC0414 - it belongs to the sidecar
 
 SCHEMA = "traceanalyzer.sidecar/1"
@@ -204,10 +207,40 @@ def read_sidecar(trace: str | Path) -> tuple[Sidecar | None, str]:
             return None, ""
         if path.stat().st_size > MAX_BYTES:
             return None, f"the sidecar '{path.name}' is longer than {MAX_BYTES} bytes; it was not read"
-        content = path.read_bytes()
+        # what looks like a file of /proc may wait for ever when it is read
+        with open(path, "rb", opener=_without_waiting) as file:
+            content = file.read() or b""
     except (OSError, ValueError):
         return None, "there is a sidecar, but it cannot be opened"
     return decode_sidecar(content, path.name)
+
+
+def _without_waiting(name: str, flags: int) -> int:
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def of_another_trace(sidecar: Sidecar, names: Iterable[str], devices: Iterable[str], has_device_rows: bool) -> str:
+    """Return why a sidecar belongs to another trace than the one it lies beside, empty where nothing speaks against it.
+
+    ``names`` are those in the trace, ``devices`` the names of its devices.
+    """
+    annotated = {n.removeprefix(CAPTURE_PREFIX) for n in names if n.startswith(CAPTURE_PREFIX)}
+    captured = {o.name for o in sidecar.operations}
+    known = {d for d in devices if d}
+    if annotated and captured and not annotated & captured:
+        what = "none of its operations is annotated in this one"
+    elif has_device_rows and sidecar.device.kind == "cpu":
+        what = "it was captured on the CPU, and this one has device rows"
+    elif (
+        known
+        and sidecar.device.name
+        and sidecar.device.kind in ("cuda", "rocm", "xpu")
+        and sidecar.device.name not in known
+    ):
+        what = "it was captured on another device"
+    else:
+        return ""
+    return f"the sidecar belongs to another trace ({what}); it was not used"
 
 
 def decode_sidecar(content: bytes, name: str) -> tuple[Sidecar | None, str]:

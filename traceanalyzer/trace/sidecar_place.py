@@ -1,8 +1,11 @@
-"""Where the sidecar of a trace lies; apart from its schema, which most reports need not load."""
+"""Where the sidecar of a trace lies and what ties the two; apart from its schema, which most reports need not load."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+CAPTURE_PREFIX = "traceanalyzer.call:"
+"""Ranges that capture writes around each call, followed by the operation's name."""
 
 
 def sidecar_path(trace: Path) -> Path:
