@@ -3,7 +3,7 @@
 Usage: python benchmarks/compare_coverage.py [--pairs 400] [--markdown] [--seed 1]
 
 Each kind of series is simulated on both sides; the head's times are the base's law times a known ratio, rounded to
-the nanosecond (or to the kind's clock step) as a profiler does. Truth is the ratio of the laws' medians before
+the nanosecond, or to the kind's clock step and then converted, as a profiler does. Truth is the ratio of the laws' medians before
 rounding. Coverage is the share of pairs whose 95 % interval holds it; a false verdict is FASTER or SLOWER on a pair
 of ratio 1; power is the right one of them at ratio 0.9.
 """
@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
-from traceanalyzer.analysis.compare_statistics import Times, compare_medians, verdict_of
+from traceanalyzer.analysis.compare_statistics import Times, compare_medians, device_step, verdict_of
 
 Rng = np.random.Generator
 SIZES = ((20, 20), (20, 200), (30, 30), (50, 50), (100, 100), (200, 60), (500, 500))
@@ -103,10 +103,15 @@ class Outcome:
         return self.covered / max(1, self.pairs - self.none)
 
 
-def times(series: np.ndarray, step: int) -> Times:
-    """Return the series as a profiler writes it."""
+def times(series: np.ndarray, step: int, rng: Rng) -> Times:
+    """Return the series as a profiler writes it: in steps of the device's clock, converted to within a nanosecond.
+
+    The comparison is not told the step: it has to see it in the times.
+    """
     values = (np.round(series * 1000 / step) * step).astype(np.int64)
-    return Times(len(values), float(np.median(values)), values, step_ns=step)
+    if step > 1:
+        values += rng.integers(-1, 2, len(values))
+    return Times(len(values), float(np.median(values)), values, step_ns=device_step([values]))
 
 
 def study(kind: Kind, sizes: tuple[int, int], pairs: int, rng: Rng) -> Outcome:
@@ -115,7 +120,7 @@ def study(kind: Kind, sizes: tuple[int, int], pairs: int, rng: Rng) -> Outcome:
     for number in range(2 * pairs):
         truth = 1.0 if number % 2 else 0.9
         base, head = kind.draw(rng, sizes[0]), truth * kind.draw(rng, sizes[1])
-        found = compare_medians(times(base, kind.step), times(head, kind.step))
+        found = compare_medians(times(base, kind.step, rng), times(head, kind.step, rng))
         result.pairs += 1
         if found.interval is None:
             result.none += 1
