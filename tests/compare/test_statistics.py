@@ -27,7 +27,7 @@ CONSERVATIVE = {"1 us clock", "1 us clock, all in one step", "slow wave"}
 
 def series(n: int, level_us: float = 10.0, scatter: float = 0.03, seed: int = 0) -> Times:
     rng = np.random.default_rng(seed)
-    return times(level_us * (1 + scatter * rng.standard_normal(n)), 1)
+    return times(level_us * (1 + scatter * rng.standard_normal(n)), 1, rng)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=[k.title for k in KINDS])
@@ -108,7 +108,7 @@ def test_dependence_widens_the_interval_and_says_so():
     x = np.zeros(400)
     for i in range(1, 400):
         x[i] = 0.8 * x[i - 1] + rng.standard_normal()
-    dependent = times(10 * (1 + 0.02 * x), 1)
+    dependent = times(10 * (1 + 0.02 * x), 1, rng)
     shuffled = replace(dependent, values=rng.permutation(dependent.values))
     worth, blocks = effective_count(dependent)
     assert blocks and worth < 120
@@ -119,7 +119,7 @@ def test_dependence_widens_the_interval_and_says_so():
 
 
 def test_a_series_worth_under_six_values_spans_its_whole_range():
-    ramp = times(np.linspace(10, 12, 20), 1)
+    ramp = times(np.linspace(10, 12, 20), 1, np.random.default_rng(0))
     found = compare_medians(ramp, series(50, 5.0, 1e-4))
     assert found.effective[0] < 6 and found.interval is not None
     assert found.interval[0] < 5.0 / 11.9 and found.interval[1] > 5.0 / 10.1

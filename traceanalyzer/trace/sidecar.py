@@ -226,7 +226,7 @@ def of_another_trace(sidecar: Sidecar, names: Iterable[str], devices: Iterable[s
     """
     annotated = {n.removeprefix(CAPTURE_PREFIX) for n in names if n.startswith(CAPTURE_PREFIX)}
     captured = {o.name for o in sidecar.operations}
-    known = {d for d in devices if d}
+    known = {d for d in devices if d and not d.startswith("GPU")}  # "GPU 0" is a label, not a device's name
     if annotated and captured and not annotated & captured:
         what = "none of its operations is annotated in this one"
     elif has_device_rows and sidecar.device.kind == "cpu":
