@@ -21,7 +21,7 @@ When it is wrong
     Schedules that cut the window on purpose.
 
 References
-    doctor-rules.md.
+    docs/methodology.md, what a trace proves.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ When it is wrong
     Pauses between phases that are no benchmark make launches look starved; narrow with ``--range``.
 
 References
-    The seed chapter "Benchmarking without fooling yourself"; NVIDIA/nvbench#184; triton-lang/triton#459.
+    The chapter "Benchmarking without fooling yourself" of roulbac/msda-triton; NVIDIA/nvbench#184; triton-lang/triton#459.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ When it is wrong
     If no launch is starved, L is unknown and taken as 0; readings are then the kernel's own time anyway.
 
 References
-    timing-model.md B.2 and B.7; flashinfer-ai/flashinfer-bench#195.
+    docs/methodology.md, the model; flashinfer-ai/flashinfer-bench#195.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ When it is wrong
     Many healthy kernels sit here.
 
 References
-    timing-model.md B.6.
+    docs/methodology.md, what a trace proves.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ When it is wrong
     Lazy loading and allocation make long launch calls too, but not behind 1000 waiting rows.
 
 References
-    timing-model.md B.6; HTA carries 1024 as the depth.
+    docs/methodology.md, the model; HolisticTraceAnalysis takes 1024 for the depth.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ When it is wrong
     A fill that is no clear.
 
 References
-    timing-model.md B.5; triton-lang/triton#10149.
+    docs/methodology.md, the model; triton-lang/triton#10149.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ When it is wrong
     The operations do different work, or the profiler inflates the dispatch of one more than of the other.
 
 References
-    timing-model.md B.4; both inequalities.
+    docs/methodology.md, the model; docs/compare.md, the ladder of both sides.
 """
 
 from __future__ import annotations

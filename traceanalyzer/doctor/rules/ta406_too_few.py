@@ -19,7 +19,7 @@ When it is wrong
     Expensive kernels; then give all values.
 
 References
-    doctor-rules.md, statistical practice.
+    docs/methodology.md, statistics.
 """
 
 from __future__ import annotations

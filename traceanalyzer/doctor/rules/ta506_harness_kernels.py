@@ -20,7 +20,7 @@ When it is wrong
     Operations that draw random numbers themselves, as dropout does.
 
 References
-    doctor-rules.md.
+    docs/methodology.md, kernel self-time.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ When it is wrong
     A real heavy tail of the workload.
 
 References
-    doctor-rules.md, planning n.
+    docs/methodology.md, statistics.
 """
 
 from __future__ import annotations

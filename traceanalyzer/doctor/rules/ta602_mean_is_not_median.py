@@ -20,7 +20,7 @@ When it is wrong
     A workload with a real tail.
 
 References
-    doctor-rules.md.
+    docs/methodology.md, statistics.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ When it is wrong
     Times that are truly constant.
 
 References
-    timing-model.md B.6.
+    docs/compare.md, the interval.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ When it is wrong
     Drift, which is reported first.
 
 References
-    doctor-rules.md.
+    docs/methodology.md, statistics.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ When it is wrong
     The condition is what is being compared: two GPUs, two versions.
 
 References
-    doctor-rules.md, TA704.
+    docs/compare.md, what cannot be compared.
 """
 
 from __future__ import annotations

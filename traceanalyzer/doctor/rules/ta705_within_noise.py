@@ -22,7 +22,7 @@ When it is wrong
     Files hold one process each: what differs between processes (allocation, autotuning, placement) is in no interval.
 
 References
-    doctor-rules.md, TA705 and statistical practice; docs/compare.md for coverage.
+    docs/compare.md, the interval and its coverage.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ When it is wrong
     Processes that hold memory and compute nothing.
 
 References
-    timing-model.md; NVML's list of compute processes.
+    NVML's list of compute processes.
 """
 
 from __future__ import annotations

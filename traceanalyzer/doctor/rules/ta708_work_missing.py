@@ -22,7 +22,7 @@ When it is wrong
     Genuine fusion that nobody checked.
 
 References
-    KernelBench; public write-ups of benchmark hacks (protocols-in-the-field).
+    KernelBench, and public write-ups of benchmark hacks.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ When it is wrong
     Two readings that coincide: both are named.
 
 References
-    doctor-rules.md, TA709.
+    docs/methodology.md, the model.
 """
 
 from __future__ import annotations
