@@ -113,9 +113,7 @@ CLAIM_TOLERANCE = Threshold(
     "relative difference",
     "stated times are rounded and runs differ: within 5 % it is the same number (TA706, TA709)",
 )
-SAME_WITHIN = Threshold(
-    "same_within", 0.01, "relative change", "under 1 % two builds of the same code differ"
-)
+SAME_WITHIN = Threshold("same_within", 0.01, "relative change", "under 1 % two builds of the same code differ")
 FALSE_DISCOVERY = Threshold(
     "false_discovery", 0.05, "share of differences", "one false difference in twenty (Benjamini-Hochberg, TA705)"
 )

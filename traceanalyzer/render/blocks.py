@@ -81,6 +81,11 @@ def _config(config: str | None) -> str:
     return text
 
 
+def short_names(report: ReportData) -> dict[str, str]:
+    """Return the name that the tables show for each full name: one row has one name wherever it is spoken of."""
+    return {row.name: row.short_name for row in (*report.kernels, *report.copies) if row.short_name.strip()}
+
+
 def copies(report: ReportData, top: int) -> Block | None:
     """Return copies and fills."""
     if not report.copies:
@@ -98,16 +103,17 @@ def ops(report: ReportData, top: int) -> Block | None:
     """Return operations: the calls of the thing being measured, and graph replays."""
     if not report.ops:
         return None
+    short = short_names(report)
     rows = [
         [
-            op.name, show.count(op.iterations), show.count(op.kernels_per_iteration), show.us(op.self_time_p50_us), show.us(op.span_p50_us),
+            short.get(op.name, op.name), show.count(op.iterations), show.count(op.kernels_per_iteration), show.us(op.self_time_p50_us), show.us(op.span_p50_us),
             show.us(op.dispatch_p50_us), show.queue(op.queue, op.grade),
         ]
         for op in report.ops[:top]
     ]  # fmt: skip
     notes = [f"told apart by {op.method}: {op.how} ({op.certainty})" for op in report.ops[:top]]
     notes += [
-        f"{op.name}: a cache clear of {show.us(op.clear_p50_us)} us leads each call; it counts in no self-time"
+        f"{short.get(op.name, op.name)}: a cache clear of {show.us(op.clear_p50_us)} us leads each call; it counts in no self-time"
         for op in report.ops[:top]
         if op.clear_p50_us is not None
     ]
@@ -134,17 +140,21 @@ def ladder(report: ReportData, top: int) -> Block | None:
         ("dispatch", "d"), ("kernels", "k"), ("latency", "L"), ("record", "e"), ("sync", "s"), ("gap", "g"), ("clear", "c"), ("backlog", "b")
     )  # fmt: skip
     symbols = ", ".join(f"{short} {_symbol(op.symbols.get(f'{name}_us'))}" for name, short in named)
-    notes = [f"symbols (us): {symbols}"]
+    short, several = short_names(report), len(with_ladder) > 1
+    notes = []
+    if several:
+        notes.append("; ".join(f"op {n}: {short.get(o.name, o.name)}" for n, o in enumerate(with_ladder, 1)))
+    if any("(" in c for row in rows for c in row[1:]):
+        notes.append(
+            "in brackets: the trace's own times replayed through the queue, where they differ from the closed form by 5 %"
+        )
+    notes.append(f"symbols{' of op 1' if several else ''} (us): {symbols}")
     notes += [
         f"{name}: {how}"
         for name, how in op.symbol_sources.items()
         if name in ("dispatch", "kernels", "latency", "record", "sync", "gap", "clear", "backlog")
     ]
-    if any("(" in c for row in rows for c in row[1:]):
-        notes.append(
-            "in brackets: the trace's own times replayed through the queue, where they differ from the closed form by 5 %"
-        )
-    titles = [f"op {n + 1}" for n in range(len(with_ladder))] if len(with_ladder) > 1 else ["reading"]
+    titles = [f"op {n + 1}" for n in range(len(with_ladder))] if several else ["reading"]
     return Block("What each protocol would have read (per call, us)", ["protocol", *titles], rows, notes=notes)
 
 

@@ -70,8 +70,9 @@ def render_console(report: ReportData, *, top: int = 20, width: int = WIDTH, col
     line(report.coverage.sentence, indent=2)
     console.print()
     line(f"Findings ({len(report.findings)})" if report.findings else "Findings: none", "bold")
+    short = blocks.short_names(report)
     for finding in report.findings[:_FINDINGS]:
-        _print_finding(line, finding)
+        _print_finding(line, finding, short)
     if len(report.findings) > _FINDINGS:
         line(f"and {show.plural(len(report.findings) - _FINDINGS, 'more finding')} (all in JSON)", indent=2)
     if report.abstentions:
@@ -192,7 +193,7 @@ def _cropped(text: str, width: int) -> str:
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
 
 
-def _print_finding(line: Line, finding: FindingRow) -> None:
+def _print_finding(line: Line, finding: FindingRow, short: dict[str, str]) -> None:
     head = f"{finding.rule} {finding.title}, {finding.severity}, {finding.grade}"
     line(head, _SEVERITY_STYLE[finding.severity], 2)
     line(finding.message, indent=4)
@@ -201,7 +202,9 @@ def _print_finding(line: Line, finding: FindingRow) -> None:
     for row in finding.evidence[:_EVIDENCE]:
         length = f", {show.us(row.dur_us)} us long" if row.dur_us is not None else ""
         note = f": {row.note}" if row.note else ""
-        line(terminal(f"at {row.at_us:,.3f} us{length}: {_shown(row.what)}{note}", _NOTE), indent=4)
+        line(
+            terminal(f"at {row.at_us:,.3f} us{length}: {_shown(short.get(row.what, row.what))}{note}", _NOTE), indent=4
+        )
     for remedy in finding.remedy:
         line(terminal(f"-> {remedy}", _NOTE), indent=4)
 

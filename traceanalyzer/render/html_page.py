@@ -32,6 +32,7 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
     timeline = figures.timeline if figures else None
     assets = page_assets()
     ladders = [op for op in report.ops if has_ladder(op)][:LADDERS]
+    short = blocks.short_names(report)
     context: dict[str, Any] = {
         "assets": assets,
         "title": _text(f"{report.verdict.headline[:200]} - {report.trace.name}", 300),
@@ -49,7 +50,9 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
         "depth_notes": _depth_notes(report),
         "stream_tables": _blocks(blocks.streams(report, 200)),
         "operations": next(iter(_blocks(blocks.ops(report, 200))), None),
-        "ladders": [{"table": clean_block(_ladder(op, _is_wrong(report, op)))} for op in ladders],
+        "ladders": [
+            {"table": clean_block(_ladder(op, short.get(op.name, op.name), _is_wrong(report, op)))} for op in ladders
+        ],
         "ladder_notes": _ladder_notes(report),
         "distributions": bool(figures and figures.distributions),
         "samples": 400,
@@ -254,7 +257,7 @@ def _is_wrong(report: ReportData, op: OpRow) -> bool:
     return any(o.name == op.name and o.correctness.passed is False for o in records)
 
 
-def _ladder(op: OpRow, wrong: bool) -> blocks.Block:
+def _ladder(op: OpRow, name: str, wrong: bool) -> blocks.Block:
     measured = bool(op.readings_measured)
     rows = [
         [title, show.us(op.readings.get(p)), show.us(op.readings_replayed.get(p))]
@@ -262,17 +265,20 @@ def _ladder(op: OpRow, wrong: bool) -> blocks.Block:
         for p, title in protocol_titles(op).items()
     ]
     columns = ["protocol", "closed form", "replayed", *(["measured"] if measured else [])]
-    title = f"{_text(op.name, NAME)}: what each protocol would have read (per call, us)"
+    title = f"{_text(name, NAME)}: what each protocol would have read (per call, us)"
     # times of a wrong result are shown, but struck through
     struck = frozenset((row, 3) for row in range(len(rows))) if wrong else frozenset()
     return blocks.Block(title, columns, rows, struck=struck)
 
 
 def _ladder_notes(report: ReportData) -> list[str]:
-    found = blocks.ladder(report, LADDERS)
-    notes = [_text(n, 600) for n in found.notes if not n.startswith("in brackets")] if found else []
+    found, short = blocks.ladder(report, LADDERS), blocks.short_names(report)
+    # the page picks an operation by name, where the text numbers its columns
+    first = next((short.get(op.name, op.name) for op in report.ops if op.symbols), "")
+    kept = [n for n in found.notes if not n.startswith(("in brackets", "op "))] if found else []
+    notes = [_text(n.replace("symbols of op 1", f"symbols of {first}", 1), 600) for n in kept]
     notes += [
-        _text(f"no ladder for {op.name}: {op.no_ladder}", 600) for op in report.ops[:LADDERS] if op.no_ladder
+        _text(f"no ladder for {short.get(op.name, op.name)}: {op.no_ladder}", 600) for op in report.ops[:LADDERS] if op.no_ladder
     ]  # fmt: skip
     more = sum(map(has_ladder, report.ops)) - LADDERS
     return notes + ([f"{show.plural(more, 'more operation')} not shown; all in JSON"] if more > 0 else [])

@@ -124,7 +124,8 @@ def _cell(block: blocks.Block, row: int, column: int) -> str:
 def _findings(report: ReportData, limits: _Limits) -> list[str]:
     if not report.findings:
         return ["No findings.", ""]
-    lines = [_finding(f, limits) for f in report.findings[: limits.findings]]
+    short = blocks.short_names(report)
+    lines = [_finding(f, limits, short) for f in report.findings[: limits.findings]]
     rest = report.findings[limits.findings :]
     if rest:
         codes = ", ".join(dict.fromkeys(f.rule for f in rest[:20]))
@@ -132,12 +133,12 @@ def _findings(report: ReportData, limits: _Limits) -> list[str]:
     return [*lines, ""]
 
 
-def _finding(finding: FindingRow, limits: _Limits) -> str:
+def _finding(finding: FindingRow, limits: _Limits, short: dict[str, str]) -> str:
     head = f"- **{markdown(finding.rule, 20)} {markdown(finding.title, 60)}** ({finding.severity}, {markdown(finding.grade, 20)})"
     text = f"{head}: {markdown(finding.message, limits.sentence)}"
     if finding.evidence:
         row = finding.evidence[0]
-        text += f" E.g. at {row.at_us:,.3f} us: {markdown_code(row.what, _NAME)}{markdown(' ' + row.note, 120) if row.note else ''}."
+        text += f" E.g. at {row.at_us:,.3f} us: {markdown_code(short.get(row.what, row.what), _NAME)}{markdown(' ' + row.note, 120) if row.note else ''}."
     if finding.remedy:
         text += f" *{markdown(finding.remedy[0], 200)}.*"
     return text
@@ -149,7 +150,8 @@ def _ladder(report: ReportData) -> list[str]:
         return []
     # one line of readings: ten rows would cost the kernel table its place
     across = blocks.Block("", [row[0] for row in block.rows], [[row[1] for row in block.rows]], frozenset())
-    said = f"{operations.rows[0][0]}; {operations.notes[0]}; {block.notes[0]}"
+    symbols = next(n for n in block.notes if n.startswith("symbols"))
+    said = f"{operations.rows[0][0]}; {operations.notes[0]}; {symbols}"
     return _folded(
         "What each protocol would have read (us)", [*pipe_table(across), "", f"<sub>{markdown(said, 400)}</sub>"]
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from traceanalyzer.render.blocks import LADDER_TITLES
+from traceanalyzer.render.blocks import LADDER_TITLES, short_names
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.measured import TITLES
 from traceanalyzer.report.figure import DepthSeries, Distribution, Lane, Timeline
@@ -24,7 +24,8 @@ def report_figures(report: ReportData) -> dict[str, Any]:
             result["depth"] = [_depth(d) for d in figures.depth]
         if figures.distributions:
             result["distributions"] = [distribution_data(d) for d in figures.distributions]
-    ladders = [ladder_data(op) for op in report.ops if has_ladder(op)]
+    short = short_names(report)
+    ladders = [ladder_data(op, short.get(op.name, op.name)) for op in report.ops if has_ladder(op)]
     if ladders:
         result["ladders"] = ladders
     return result
@@ -37,10 +38,10 @@ def has_ladder(op: OpRow) -> bool:
     )
 
 
-def ladder_data(op: OpRow) -> dict[str, Any]:
+def ladder_data(op: OpRow, name: str) -> dict[str, Any]:
     """Return the readings of one operation in us, protocol by protocol."""
     return {
-        "title": terminal(op.name, NAME),
+        "title": terminal(name, NAME),
         "self": op.self_time_p50_us,
         "rows": [
             [title, op.readings.get(p), op.readings_replayed.get(p), op.readings_measured.get(p)]
