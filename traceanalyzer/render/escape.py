@@ -83,6 +83,11 @@ def markdown_code(text: str, limit: int = MAX_TEXT) -> str:
     return f"{fence}{pad}{text or ' '}{pad}{fence}"
 
 
+def code_spans(text: str) -> str:
+    """Return our own sentence as HTML, escaped, with what stands in backquotes as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", _html.escape(text, quote=True))
+
+
 def html(text: str, limit: int = MAX_TEXT) -> str:
     """Return the text escaped for HTML content and quoted attributes."""
     return _html.escape(terminal(text, limit), quote=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from traceanalyzer.render import blocks
-from traceanalyzer.render.escape import terminal
+from traceanalyzer.render.escape import code_spans, terminal
 from traceanalyzer.report.model import ReportData
 
 
 def render_html(report: ReportData, *, top: int = 20) -> str:
     """Return the fragment; ``top`` rows per table."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     environment = Environment(
         loader=PackageLoader("traceanalyzer.render"),
@@ -20,6 +21,7 @@ def render_html(report: ReportData, *, top: int = 20) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["code_spans"] = lambda text: Markup(code_spans(text))
     found = [
         blocks.kernels(report, top), blocks.copies(report, top), blocks.ops(report, top), blocks.ladder(report, 4), blocks.devices(report, top),
         blocks.streams(report, top), blocks.threads(report, top), blocks.idle(report, top), blocks.pauses(report),

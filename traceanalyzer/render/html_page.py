@@ -7,7 +7,7 @@ from typing import Any
 
 from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
-from traceanalyzer.render.escape import terminal
+from traceanalyzer.render.escape import code_spans, terminal
 from traceanalyzer.render.measured import conditions_lines, measured_in
 from traceanalyzer.render.opinion import opinion
 from traceanalyzer.render.page_assets import page_assets, page_data
@@ -82,6 +82,7 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
 def render_template(name: str, context: dict[str, Any]) -> str:
     """Return a template of this package filled in; texts are escaped, unknown names are errors."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     environment = Environment(
         loader=PackageLoader("traceanalyzer.render"),
@@ -90,6 +91,7 @@ def render_template(name: str, context: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["code_spans"] = lambda text: Markup(code_spans(text))
     return environment.get_template(name).render(context).strip() + "\n"
 
 
