@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import LADDER_TITLES, Block
 from traceanalyzer.report.comparison import ComparisonData, KernelComparison, OpComparison, SideSummary
@@ -104,15 +106,15 @@ def kernels(data: ComparisonData, top: int) -> Block | None:
     found = [k for k in data.kernels if k.status in ("matched", "changed")]
     if not found:
         return None
-    several = {n for n in (k.short_name for k in found) if sum(k.short_name == n for k in found[: 4 * top]) > 1}
+    labels = kernel_labels(found)
     rows = [
         [
-            k.short_name + (f" ({_config(k.grid)})" if k.short_name in several else ""), show.us(k.base_p50_us), show.us(k.head_p50_us), ratio(k.ratio),
+            name, show.us(k.base_p50_us), show.us(k.head_p50_us), ratio(k.ratio),
             interval(k.ratio_ci95), _verdict(k.status, k.verdict), both(show.count(k.base_n), show.count(k.head_n)),
             both(show.us(k.base_dispatch_p50_us), show.us(k.head_dispatch_p50_us)),
             both(show.us(k.base_event_reading_us), show.us(k.head_event_reading_us)),
         ]
-        for k in found[:top]
+        for name, k in zip(labels, found[:top], strict=False)
     ]  # fmt: skip
     notes = [f"{k.short_name}: {_change(k)}" for k in found[:top] if k.status == "changed" or k.matched_by != "name"][
         :8
@@ -137,12 +139,19 @@ def kernels(data: ComparisonData, top: int) -> Block | None:
     )
 
 
+def kernel_labels(found: list[KernelComparison]) -> list[str]:
+    """Return a name for each kernel: its short name, with the configuration where several share that."""
+    alike = Counter(k.short_name for k in found)
+    return [k.short_name + (f" ({_config(k.grid or k.head_grid)})" if alike[k.short_name] > 1 else "") for k in found]
+
+
 def _change(k: KernelComparison) -> str:
     if k.status == "changed":
         return (
             f"changed: {k.grid or 'configuration unknown'} > {k.head_grid or 'configuration unknown'} ({k.matched_by})"
         )
-    return f"paired with {k.head_name[:200]} by {k.matched_by}"
+    other = k.head_name if len(k.head_name) <= 90 else f"{k.head_name[:89]}…"
+    return f"paired with {other} by {k.matched_by}"
 
 
 def _config(grid: str) -> str:
@@ -199,10 +208,12 @@ def about(data: ComparisonData) -> list[str]:
         )
         lines.append(f"Geometric mean of ratios: {data.geomean_ratio:.4f} {interval(data.geomean_ci95)} over {kind}")
     if data.losses:
-        rows = data.ops if data.basis == "operations" else data.kernels
-        names = [f"{r.short_name} {ratio(r.ratio)}" for r in rows if r.verdict == "SLOWER"][:5]
+        named: list[tuple[str, OpComparison | KernelComparison]] = [(op.short_name, op) for op in data.ops]
+        if data.basis != "operations":
+            named = list(zip(kernel_labels(data.kernels), data.kernels, strict=True))
+        names = [f"{name} {ratio(r.ratio)}" for name, r in named if r.verdict == "SLOWER"][:5]
         more = f" and {len(data.losses) - len(names)} more" if len(data.losses) > len(names) else ""
-        lines.append(f"Losses ({len(data.losses)}): {', '.join(names)}{more}")
+        lines.append(f"Losses ({len(data.losses)}): {'; '.join(names)}{more}")
     elif data.basis != "nothing" and data.geomean_ratio is not None:
         lines.append("Losses: none that the intervals support")
     if data.kernels and data.basis != "operations":

@@ -30,7 +30,8 @@ def _one(data: ComparisonData, top: int, width: int) -> str:
         parts.sides(data),
         parts.differences(data),
     ]
-    lines = [*parts.about(data), ""]
+    lines = parts.about(data)
+    lines += [""] if lines else []
     lines.append(f"Findings ({len(data.findings)})" if data.findings else "Findings: none")
     for finding in data.findings[:_FINDINGS]:
         lines += _finding(finding)

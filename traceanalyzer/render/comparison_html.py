@@ -40,7 +40,7 @@ def render_comparison_page(
         "title": terminal(headline[:200] + f" - {first.head.name} against {first.base.name}", 400),
         "status": _overall(found),
         "status_word": parts.STATUS_WORDS[_overall(found)],
-        "headline": terminal(headline, 4000),
+        "headline": terminal(_behind_the_word(headline, _overall(found)), 4000),
         "comparisons": [_comparison(d, n, several, set(rules), top) for n, d in enumerate(found)],
         "rules": list(rules.values()),
         "conditions": terminal(parts.conditions(first), 4000),
@@ -49,6 +49,12 @@ def render_comparison_page(
     context["has"] = set(data)
     context["data"] = page_data(data)
     return render_template("comparison.html.j2", context)
+
+
+def _behind_the_word(headline: str, status: str) -> str:
+    """Return the headline without its first word where the pill beside it says the same."""
+    text = headline.removeprefix(f"{parts.STATUS_WORDS[status].capitalize()}: ")
+    return text[:1].upper() + text[1:]
 
 
 def _overall(found: Sequence[ComparisonData]) -> str:
@@ -64,7 +70,7 @@ def _comparison(data: ComparisonData, number: int, several: bool, texts: set[str
     return {
         "anchor": f"comparison-{number}",
         "title": terminal(f"{data.head.name} against {data.base.name}", 400) if several else "",
-        "headline": terminal(data.verdict.headline, 4000),
+        "headline": terminal(_behind_the_word(data.verdict.headline, data.verdict.status), 4000),
         "status": data.verdict.status,
         "word": parts.STATUS_WORDS[data.verdict.status],
         "about": [terminal(line, 2000) for line in parts.about(data)],
@@ -124,13 +130,16 @@ def _data(found: Sequence[ComparisonData], figures: Sequence[ComparisonFigures],
 
 def _ratios(data: ComparisonData, suffix: str) -> list[dict[str, Any]]:
     rows: list[OpComparison | KernelComparison] = [op for op in data.ops if op.ratio is not None]
-    rows += [k for k in data.kernels if k.ratio is not None]
+    labels = [op.short_name for op in rows]
+    with_ratio = [k for k in data.kernels if k.ratio is not None]
+    rows += with_ratio
+    labels += [f"kernel {name}" for name in parts.kernel_labels(with_ratio)]
     result = [
         {
-            "label": terminal(("" if isinstance(r, OpComparison) else "kernel ") + r.short_name + suffix, NAME), "ratio": r.ratio,
+            "label": terminal(label + suffix, NAME), "ratio": r.ratio,
             "low": r.ratio_ci95[0] if r.ratio_ci95 else None, "high": r.ratio_ci95[1] if r.ratio_ci95 else None, "verdict": r.verdict or "",
         }
-        for r in rows[:RATIOS]
+        for label, r in zip(labels, rows[:RATIOS], strict=False)
     ]  # fmt: skip
     if data.geomean_ratio is not None and len(rows) > 1:
         low, high = data.geomean_ci95 or (None, None)
