@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from traceanalyzer.render import blocks
@@ -40,9 +41,8 @@ def _text(report: ReportData) -> str:
         if f.numbers:
             lines.append(f"    {terminal(blocks.numbers(f))}")
         lines += [f"    -> {terminal(r, 400)}" for r in f.remedy[:1]]
-    lines += [
-        f"{name}: not judged: {a.rule}: {terminal(a.reason, 400)}" for a in report.abstentions if a.rule != "report"
-    ]
+    rules = replace(report, abstentions=[a for a in report.abstentions if a.rule != "report"])
+    lines += [f"{name}: not judged: {codes}: {terminal(why, 400)}" for codes, why in blocks.abstentions(rules)]
     return "\n".join(lines) + "\n"
 
 
