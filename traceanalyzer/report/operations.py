@@ -140,7 +140,7 @@ def _replay(analysis: Analysis, replay: ReplayFacts, queue: QueueVerdict, clean:
     return OpRow(
         name=f"{replay.api}: {replay.kernels} kernels from {first}",
         method="graph launch",
-        how=f"{len(replay.opening)} replays of one graph",
+        how=f"{len(replay.opening)} replay{'s' if len(replay.opening) != 1 else ''} of one graph",
         certainty="certain",
         iterations=len(replay.opening),
         iterations_without_work=0,

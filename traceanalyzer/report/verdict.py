@@ -71,7 +71,10 @@ def _good_news(analysis: Analysis) -> str:
     busy = idle.busy_ns / idle.span_ns if idle.span_ns else 0.0
     met = queue.starved + queue.starved_after_sync + queue.dry
     # launches behind a running kernel count among those that met an empty queue, not among the starved
-    found = f"nothing queued ({queue.dry} of them behind a kernel still running)" if queue.dry else "the stream empty"
+    found = "the stream empty"
+    if queue.dry:
+        some = f"{met - queue.dry} an empty stream, " if met > queue.dry else ""
+        found = f"nothing queued ({some}{queue.dry} only a kernel about to end)"
     text = {
         QueueState.GPU_BOUND: f"the queue stays ahead of the device; {met} of {queue.counted} launches found {found}",
         QueueState.SYNC_BOUND: f"synchronises empty the queue before {queue.starved_after_sync} of {queue.counted} launches",

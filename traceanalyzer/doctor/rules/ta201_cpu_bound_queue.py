@@ -100,7 +100,11 @@ class CpuBoundQueue(Rule):
         late = queue.starved + queue.dry
         idle_share = 1 - idle.busy_ns / idle.span_ns
         ratio_limit = analysis.options.threshold(DERIVED_RATIO)
-        found = f"nothing queued ({queue.dry} behind a kernel about to end)" if queue.dry else "the stream empty"
+        found = (
+            f"nothing queued ({queue.starved} an empty stream, {queue.dry} only a kernel about to end)"
+            if queue.dry
+            else "the stream empty"
+        )
         label = analysis.trace.devices[device.device].label
         where = f"On device {label}, " if len(analysis.devices) > 1 else ""
         message = (
