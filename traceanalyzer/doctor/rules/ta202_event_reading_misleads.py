@@ -111,7 +111,7 @@ class EventReadingMisleads(Rule):
             self.finding(
                 Severity.WARNING if share >= analysis.options.threshold(READING_GRAVE_SHARE) else Severity.NOTE, Grade.DERIVED, full,
                 f"event readings mislead. For `{name}` {one}.",
-                f"{others}for `{name}` {one}, over the limits of {ratio:.2f}x and {excess:g} us. "
+                f"{others}{'for' if others else 'For'} `{name}` {one}, over the limits of {ratio:.2f}x and {excess:g} us. "
                 "It would measure the host, not the kernel.",
                 {
                     "kernels": len(misled), "share_of_kernel_time": round(share, 6),
