@@ -78,7 +78,7 @@ class ImplausibleClaim(Rule):
                     result.op.iterations.name,
                     f"the claim of {claim.text} is impossible",
                     f"{claim.text} per call is claimed, but the kernels of `{name}` take {show_us(result.self_ns)} on the device: {claim.ns / result.self_ns:.2g} of it. "
-                    "No reading of a timer can be below that.",
+                    "Nothing that waits for the work can read less.",
                     {
                         "claimed_us": us(claim.ns),
                         "self_time_p50_us": us(result.self_ns),
