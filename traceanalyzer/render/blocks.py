@@ -358,7 +358,9 @@ def clock_line(report: ReportData) -> str:
 def conditions(report: ReportData) -> str:
     """Return versions and resolution on one line."""
     trace = report.trace
-    parts = [f"traceanalyzer {report.version}", report.schema, f"resolution {trace.resolution_us:g} us"]
+    parts = [f"traceanalyzer {report.version}", report.schema]
+    if trace.device_activities:  # of which it is the finest step
+        parts.append(f"resolution {trace.resolution_us:g} us")
     parts += [f"{k} {v}" for k, v in trace.versions.items()]
     parts += [f"profiler {k}" for k, v in trace.profiler_flags.items() if v and k != "python_function_rows"]
     return "; ".join(parts)

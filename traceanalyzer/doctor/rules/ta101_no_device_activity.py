@@ -53,11 +53,12 @@ class NoDeviceActivity(Rule):
         calls = analysis.coverage.launch_calls
         sidecar = analysis.trace.meta.sidecar
         if sidecar is not None and sidecar.device.kind == "cpu" and not calls:
+            measured = "The end-to-end times it measured stand; they say nothing of a GPU."
             return [
                 self.finding(
                     Severity.ERROR, Grade.PROVEN, "trace", "the work ran on the CPU, so there is no launch queue",
-                    "The capture ran on the CPU device: a call is done when it returns, and no device time exists. The end-to-end times it "
-                    "measured stand; they say nothing of a GPU.",
+                    "The capture ran on the CPU device: a call is done when it returns, and no device time exists."
+                    + (f" {measured}" if sidecar.operations else ""),
                     {"device_rows": 0, "launch_calls": 0},
                     [],
                     ["capture it on the GPU it is meant for"],
