@@ -245,3 +245,11 @@ def test_no_command_writes_over_its_input(loop, command, tmp_path):
         result = run(*words)
         assert result.exit_code == 2 and "is the input itself" in result.stderr
         assert loop.read_bytes() == before
+
+
+def test_a_folder_of_a_capture_is_told_apart_from_any_other(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    assert "'run' is a folder; give one trace file" in run("report", str(folder)).stderr
+    (folder / "trace.json.gz").write_bytes(b"")
+    assert "the capture in it is run/trace.json.gz" in run("report", str(folder)).stderr

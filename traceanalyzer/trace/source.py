@@ -91,9 +91,9 @@ class Source:
             return
         try:
             if path.is_dir():
-                raise TraceFormatError(
-                    "not_a_file", f"'{self.name}' is a folder", hint="give one trace file: traceanalyze report FILE"
-                )
+                captured = (path / "trace.json.gz").is_file()
+                hint = f"the capture in it is {self.name}/trace.json.gz" if captured else "give one trace file"
+                raise TraceFormatError("not_a_file", f"'{self.name}' is a folder", hint=hint)
             self._file = path.open("rb")
             self.size = path.stat().st_size
         except OSError as error:
