@@ -189,7 +189,9 @@ def ranks_report(
     files = Counter(rank for rank, _ in {(r.rank, r.file) for r in ordered} if rank is not None)
     notes += [f"rank {rank} is claimed by {n} files" for rank, n in sorted(files.items()) if n > 1]
     if unknown := len({r.file for r in ordered if r.rank is None}):
-        notes.append(f"{_number(unknown, 'file')} with its rank neither in distributedInfo nor in its name")
+        notes.append(
+            f"{_number(unknown, 'file')} without a rank, neither in distributedInfo nor in the file name (rank3, worker-3)"
+        )
     if len(ordered) == 1:
         notes.append("one rank alone: who waits for whom cannot be judged")
     return RanksData(
