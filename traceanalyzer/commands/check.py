@@ -23,7 +23,11 @@ from traceanalyzer.options import AnalysisOptions, Selection, parse_claim
     "--fail-on", type=click.Choice(LEVELS), help="Exit with 1 on a finding of this level or above.  [default: warning]"
 )
 @click.option(
-    "--claim", "claims", multiple=True, metavar="TIME[:OP]", help="Check a stated time per call, e.g. 9.8us:my_kernel."
+    "--claim",
+    "claims",
+    multiple=True,
+    metavar="TIME[:OP]",
+    help="Check a stated time per call, e.g. 9.8us:my_kernel; OP is part of an operation's name.",
 )
 @click.option("--range", "range_name", metavar="NAME", help="Only work launched inside this range.")
 @click.option("--threshold", "thresholds", multiple=True, metavar="NAME=NUMBER", help="Judge by another threshold.")

@@ -68,7 +68,7 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
     "claims",
     multiple=True,
     metavar="TIME[:OP]",
-    help="Say what a stated time per call really is, e.g. 9.8us:my_kernel.",
+    help="Say what a stated time per call really is, e.g. 9.8us:my_kernel; OP is part of an operation's name.",
 )
 @click.option(
     "--clear-us", type=FiniteRange(0), metavar="US", help="Device time of a cache clear, for the do_bench reading."

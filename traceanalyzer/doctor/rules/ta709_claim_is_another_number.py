@@ -68,8 +68,9 @@ class ClaimIsAnotherNumber(Rule):
         for claim in analysis.options.claims:
             result = explain(claim, analysis.operations, tolerance)
             if result is None:
+                names = ", ".join(f"`{short(o.iterations.name)}`" for o in analysis.operations[:4])
                 why = (
-                    f"no operation is called {claim.operation!r}"
+                    f"no operation is called {claim.operation!r}; there is {names}"
                     if claim.operation and analysis.operations
                     else f"no operation was found: {analysis.no_operations}"
                 )
