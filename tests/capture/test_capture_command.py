@@ -166,7 +166,7 @@ def test_what_an_earlier_capture_left_is_neither_shown_nor_called_kept_nor_lost(
     assert run(folder, "-o", "out", "--", "train.py", "3").returncode == 0
     result = run(folder, "-o", "out", *words)
     assert result.returncode == code and not result.stdout
-    assert "kept" not in error_line(result) and "in out" not in result.stderr
+    assert "kept" not in error_line(result) and "wrote" not in result.stderr
     assert (folder / "out" / "trace.json.gz").is_file()
 
 
@@ -197,3 +197,13 @@ def test_a_side_number_beyond_all_bounds_costs_itself_alone(folder):
 def test_a_tolerance_that_is_no_pair_of_numbers_is_told(folder):
     result = run(folder, "fns.py:lax", "-o", "out")
     assert result.returncode == 2 and "bad_tolerance" in error_line(result)
+
+
+def test_the_help_names_every_protocol():
+    from click.testing import CliRunner
+
+    from traceanalyzer.capture.protocols import chosen_protocols
+    from traceanalyzer.commands.capture import command
+
+    text = CliRunner().invoke(command, ["--help"]).output
+    assert [key for key in chosen_protocols(("all",)) if key not in text] == []

@@ -29,7 +29,9 @@ TABLE_NAME = "bench.json"
     name="bench", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.argument("operator", metavar="KERNEL")
-@click.option("--preset", default="", help="Sizes of the inputs.  [default: the first that is not tiny]")
+@click.option(
+    "--preset", default="", metavar="NAME", help="Sizes of the inputs.  [default: the first that is not tiny]"
+)
 @click.option("--dtypes", default="", metavar="NAMES", help="With commas.  [default: all of the kernel]")
 @click.option("--directions", default="", metavar="NAMES", help="forward, backward.  [default: all of the kernel]")
 @click.option(

@@ -26,16 +26,27 @@ Exit codes:
 )
 @click.argument("target", nargs=-1, required=True, type=click.UNPROCESSED, metavar="TARGET | -- SCRIPT.py ARGS...")
 @click.option("-o", "--output", "out", metavar="DIR", help="Folder for trace and sidecar.  [default: capture-NAME]")
-@click.option("--protocols", default="all", show_default=True, metavar="KEYS", help="Protocols, with commas.")
+@click.option(
+    "--protocols",
+    default="all",
+    show_default=True,
+    metavar="KEYS",
+    help="Protocols by key, with commas: wall_nosync, wall_sync_each, wall_sync_once, event_pair, event_pair_sync, event_loop, do_bench, backlog, graph_unrolled, profiler_self_time.",
+)
 @click.option(
     "--iters", default=100, show_default=True, type=click.IntRange(1, 100_000), metavar="N", help="Calls per protocol."
 )
 @click.option(
     "--warmup", default=10, show_default=True, type=click.IntRange(0, 100_000), metavar="N", help="Least calls before."
 )
-@click.option("--preset", default="", help="Handed to the input maker.")
-@click.option("--dtype", default="", help="Handed to the input maker.")
-@click.option("--implementation", default="", help="Which implementation of a kernel of this project.")
+@click.option(
+    "--preset", default="", metavar="NAME",
+    help="Handed to the input maker; for a kernel of this project a preset it has, such as tiny.",
+)  # fmt: skip
+@click.option("--dtype", default="", metavar="NAME", help="Handed to the input maker, e.g. fp16.")
+@click.option(
+    "--implementation", default="", metavar="NAME", help="Of a kernel of this project: triton, reference, compiled, ..."
+)
 @click.option(
     "--direction", type=click.Choice(["forward", "backward"]), default="forward", show_default=True,
     help="Of a kernel of this project.",
@@ -45,8 +56,8 @@ Exit codes:
 @click.option(
     "--reference", default="", metavar="NAME", help="What the result is compared with.  [default: FUNCTION_reference]"
 )
-@click.option("--rtol", type=FiniteRange(0), help="Relative tolerance.")
-@click.option("--atol", type=FiniteRange(0), help="Absolute tolerance.")
+@click.option("--rtol", type=FiniteRange(0), help="Relative tolerance of the result; goes with --atol.")
+@click.option("--atol", type=FiniteRange(0), help="Absolute tolerance of the result; goes with --rtol.")
 @click.option(
     "--device", type=click.Choice(["auto", "cuda", "xpu", "mps", "cpu"]), default="auto", show_default=True,
     help="Where to run; cuda stands for ROCm too.",
@@ -156,8 +167,8 @@ def _show(folder: Path, made: set[Path], output_format: str, failure: TraceAnaly
 
             write_output(render_measured(sidecar), None)
     if sidecar is not None:
-        files = " and ".join(f"'{p.name}'" for p in (trace, sidecar_path(trace)) if p.absolute() in made)
-        click.echo(f"{files} in {folder}", err=True)
+        files = " and ".join(p.name for p in (trace, sidecar_path(trace)) if p.absolute() in made)
+        click.echo(f"wrote {files} to {folder}", err=True)
     if failure is not None:
         raise failure
     if sidecar is None:
