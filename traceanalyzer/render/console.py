@@ -190,7 +190,8 @@ def _cropped(text: str, width: int) -> str:
     if mark and configs.endswith(" configs)"):
         return _cropped(name, max(width - len(mark) - len(configs), 6)) + mark + configs
     head = (width - 1) * 2 // 5
-    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+    # a short name has a mark of its own where something was cut already
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}".replace("……", "…")
 
 
 def _print_finding(line: Line, finding: FindingRow, short: dict[str, str]) -> None:
