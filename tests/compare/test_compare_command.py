@@ -142,7 +142,7 @@ def test_two_devices_are_refused_unless_it_is_asked_for(tmp_path):
 def test_simulated_against_recorded_is_refused(tmp_path, mmcv):
     real = simulate(tmp_path / "real.json", 20_000, 14_000, name="ms_deform_attn_kernel", simulated=False)
     data = ta.compare(mmcv, real).data
-    assert data.verdict.status == "cannot-judge" and "simulator" in data.verdict.headline
+    assert data.verdict.status == "cannot-judge" and "simulated" in data.verdict.headline
 
 
 def test_a_side_without_device_rows_cannot_be_judged(write, mmcv):

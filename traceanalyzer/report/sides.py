@@ -194,7 +194,7 @@ def _conditions(report: ReportData, capture: Sidecar | None) -> list[Condition]:
     found = [
         Condition("device", ", ".join(names), True),
         Condition("devices at work", str(len(report.devices)) if report.devices else "", False),
-        Condition("made by", "a simulator" if trace.simulated else "a device", True),
+        Condition("origin", "simulated" if trace.simulated else "recorded on a device", True),
         Condition("selection", chosen or "everything", True),
         *(Condition(f"{name} version", str(value), False) for name, value in versions.items()),
         Condition("profiler options", ", ".join(f for f in _HOST_FLAGS if trace.profiler_flags.get(f)) or "none", False),
