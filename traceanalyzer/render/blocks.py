@@ -343,7 +343,12 @@ def trace_lines(report: ReportData) -> list[str]:
     if trace.annotations:
         lines.append(f"left out: {show.plural(trace.annotations, 'event')} of an earlier traceanalyze annotate")
     if trace.selection:
-        lines.append("selection: " + ", ".join(f"{k} {v}" for k, v in trace.selection.items()))
+        nothing = (
+            " (no kernel or copy matches)"
+            if "kernel" in trace.selection and not (report.kernels or report.copies)
+            else ""
+        )
+        lines.append("selection: " + ", ".join(f"{k} {v}" for k, v in trace.selection.items()) + nothing)
     return lines
 
 
