@@ -44,6 +44,7 @@ def make(row: type[Row], text: str = "", **given: Any) -> Row:
 
     Built from the annotations, so that a field added to the model needs no change here.
     """
+    model.load_every_type()
     hints = typing.get_type_hints(row, vars(model))
     for field in dataclasses.fields(row):  # type: ignore[arg-type]
         if field.name not in given and field.default is dataclasses.MISSING:
