@@ -253,3 +253,18 @@ def test_a_folder_of_a_capture_is_told_apart_from_any_other(tmp_path):
     assert "'run' is a folder; give one trace file" in run("report", str(folder)).stderr
     (folder / "trace.json.gz").write_bytes(b"")
     assert "the capture in it is run/trace.json.gz" in run("report", str(folder)).stderr
+
+
+def test_a_claim_that_nothing_can_judge_is_said_in_the_verdict(tmp_path):
+    built = trace()
+    for i in range(12):
+        built.call(100.0 * i, 100.0 * i + 6, 9, name=f"kernel_{'abcdefghijkl'[i]}")
+    path = built.write(tmp_path / "t.json")
+    result = run("report", str(path), "--claim", "9.8us")
+    assert "the claim of 9.8us was not judged" in " ".join(result.output.split()).lower()
+
+
+def test_every_claim_is_answered_where_one_names_no_operation(loop):
+    result = run("report", str(loop), "--claim", "9.8us:nowhere", "--claim", "1us", "--format", "json")
+    found = {f["message"] for f in json.loads(result.output)["findings"] if f["rule"] in ("TA706", "TA709")}
+    assert any("'nowhere'" in m for m in found) and any("1us" in m for m in found)

@@ -201,3 +201,12 @@ def test_without_hta_our_part_stands_and_the_way_to_get_it_is_said(tmp_path, mon
     job().write(tmp_path / "a.json")
     output = " ".join(run(tmp_path).output.split())
     assert "What each rank's device did" in output and "pip install '.[hta]'" in output
+
+
+def test_traces_that_nothing_ties_to_ranks_make_nobody_late(tmp_path):
+    for number in range(4):
+        built = job(compute=160 if number == 2 else 100, wait=40 if number == 2 else 100, world=4)
+        built.fields.pop("distributedInfo")
+        built.write(tmp_path / f"{'abcd'[number]}.json")
+    found = ranks(tmp_path, hta=False)
+    assert not any(r.straggler for r in found.ranks) and any("who is late was not judged" in n for n in found.notes)

@@ -180,7 +180,10 @@ def ranks_report(
         RankTimes(*(round(us * 1000) for us in (r.span_us, r.compute_us, r.idle_us, r.exposed_communication_us)))
         for r in ordered
     ]
-    ordered = [replace(r, straggler=why) for r, why in zip(ordered, stragglers(times, limit), strict=True)]
+    # traces that nothing ties to ranks may be of different jobs: none of them waits for another
+    of_one_job = all(r.rank is not None for r in ordered)
+    late = stragglers(times, limit) if of_one_job else [""] * len(ordered)
+    ordered = [replace(r, straggler=why) for r, why in zip(ordered, late, strict=True)]
     claimed = [*(r.rank for r in ordered), *(file.rank for file in lost)]
     known = {rank for rank in claimed if rank is not None}
     expected = world_size if world_size is not None else max(known, default=-1) + 1
@@ -190,7 +193,8 @@ def ranks_report(
     notes += [f"rank {rank} is claimed by {n} files" for rank, n in sorted(files.items()) if n > 1]
     if unknown := len({r.file for r in ordered if r.rank is None}):
         notes.append(
-            f"{_number(unknown, 'file')} without a rank, neither in distributedInfo nor in the file name (rank3, worker-3)"
+            f"{_number(unknown, 'file')} without a rank, neither in distributedInfo nor in the file name (rank3, worker-3): "
+            "who is late was not judged"
         )
     if len(ordered) == 1:
         notes.append("one rank alone: who waits for whom cannot be judged")

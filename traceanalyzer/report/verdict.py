@@ -13,6 +13,16 @@ WRONG_RESULT = "TA710"
 
 
 def verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
+    """Return the verdict of :func:`_verdict`, which also says of a claim that nothing in the trace can judge it."""
+    found = _verdict(analysis, findings)
+    claims = analysis.options.claims
+    if not claims or analysis.operations:
+        return found
+    said = f" The claim of {claims[0].text} was not judged: no operation was found; mark its calls (record_function, then --range NAME)."
+    return Verdict(found.status, found.headline + said)
+
+
+def _verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
     """Return the verdict: cannot-judge on an integrity error or without any queue state, suspect on a warning.
 
     An error means that numbers are missing or unsound; a device whose queue state is unknown cannot be

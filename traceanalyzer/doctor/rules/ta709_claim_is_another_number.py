@@ -45,6 +45,8 @@ from traceanalyzer.doctor.rule import (
 )
 from traceanalyzer.options import CLAIM_TOLERANCE
 
+MARK = "mark its calls (record_function, then --range NAME), or let capture record it"
+
 
 class ClaimIsAnotherNumber(Rule):
     """What a claimed time really is."""
@@ -63,7 +65,8 @@ class ClaimIsAnotherNumber(Rule):
         """Return what the module's documentation says."""
         if not analysis.options.claims:
             return []
-        found = []
+        found: list[Finding] = []
+        unjudged = []
         tolerance = analysis.options.threshold(CLAIM_TOLERANCE)
         for claim in analysis.options.claims:
             result = explain(claim, analysis.operations, tolerance)
@@ -74,7 +77,8 @@ class ClaimIsAnotherNumber(Rule):
                     if claim.operation and analysis.operations
                     else f"no operation was found: {analysis.no_operations}"
                 )
-                return self.abstain(f"claim {claim.text}: {why}")
+                unjudged.append(f"claim {claim.text}: {why}")
+                continue
             if result.kind == "impossible":
                 continue
             name = short(result.op.iterations.name)
@@ -121,4 +125,10 @@ class ClaimIsAnotherNumber(Rule):
                     ],
                 )
             )
+        if len(unjudged) == len(analysis.options.claims):
+            return self.abstain("; ".join(unjudged))
+        found += [
+            self.finding(Severity.NOTE, Grade.PROVEN, "trace", "a claim cannot be judged", f"The {why}.", {"claims": len(analysis.options.claims)}, [], [MARK])
+            for why in unjudged
+        ]  # fmt: skip
         return found
