@@ -179,7 +179,7 @@ def _run_op(machine: Machine, op: Op, call: int = 0) -> None:
 def reading(
     protocol: str, op: Op, machine: Machine, *, n: int = 400, clear: int = 85_000, clear_cost: int = 6000
 ) -> float:
-    """Return what a protocol prints per call in steady state, in nanoseconds (timing-model.md B.3)."""
+    """Return what a protocol prints per call in steady state, in nanoseconds (docs/methodology.md)."""
     if protocol == "wall_sync_each":
         values = []
         for _ in range(n):

@@ -34,7 +34,7 @@ def counters(analysis: Analysis, most: int) -> tuple[list[CounterTrack], str]:
     """Return two tracks per stream with at most ``most`` steps in all, and why there are none (else empty).
 
     *queue depth*: device rows launched and not finished. The step before a launch call is the report's queue depth
-    at that launch. *stream idle*: 1 while the stream is idle, by what it waits for, in the parts of numbers.md: ``starved``
+    at that launch. *stream idle*: 1 while the stream is idle, by what it waits for, in the parts of docs/methodology.md: ``starved``
     (the host has not called yet), ``launch wait`` (called, not started), ``no launch recorded`` (cannot be told).
     Where steps are left out, the first, last, lowest and highest of every stretch stay.
     """

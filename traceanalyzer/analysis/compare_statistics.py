@@ -31,7 +31,7 @@ DRAWS = 4000
 SEED = 20261130
 """The same two files give the same interval, always."""
 DEPENDENT = 0.3
-"""Lag-1 autocorrelation above which blocks are used as well (doctor-rules.md, TA605)."""
+"""Lag-1 autocorrelation above which blocks are used as well (docs/rules/TA605.md)."""
 MOST_LAG = 0.97
 NO_SAMPLES_WIDENING = 1.25
 """Where only a median and its interval were kept nothing is known of dependence: the interval is widened by this."""

@@ -11,7 +11,7 @@ def depth_over_time(launched_ns: Int64, ended_ns: Int64) -> tuple[Int64, Int64]:
     """Return the moments at which the depth changes, and the depth from each on.
 
     ``launched_ns`` and ``ended_ns`` belong to the same rows of one stream. The definition is that of
-    ``depth_at_launch`` (numbers.md, "Queue depth at launch") read at every moment instead of at launches alone: a row
+    ``depth_at_launch`` (docs/methodology.md, "Queue depth at launch") read at every moment instead of at launches alone: a row
     counts from the start of its launch call to its end; one that seems to end before its call counts never.
     """
     ended = np.maximum(ended_ns, launched_ns)

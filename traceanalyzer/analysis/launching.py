@@ -11,7 +11,7 @@ from traceanalyzer.trace.launch_names import LAUNCHES, SYNCS, ApiClass
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
 
 BLOCKED_FACTOR = 5
-"""A launch call five times the median call is blocked: the queue was full (timing-model.md B.6)."""
+"""A launch call five times the median call is blocked: the queue was full (docs/methodology.md)."""
 
 REASONS = (
     "after a synchronise",

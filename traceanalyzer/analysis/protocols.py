@@ -1,6 +1,6 @@
 """Closed forms of the timing protocols: what each prints per call, from the symbols of the timing model alone.
 
-One in-order stream fed by one host thread, in steady state (timing-model.md B.2, B.3; the forms for operations of
+One in-order stream fed by one host thread, in steady state (docs/methodology.md; the forms for operations of
 several kernels are the same max-plus algebra). All times in one unit, nanoseconds here; results in that unit.
 """
 

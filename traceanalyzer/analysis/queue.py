@@ -18,7 +18,7 @@ from traceanalyzer.options import AnalysisOptions
 from traceanalyzer.trace.tables import Bool, Int64, Trace
 
 LAUNCH_GAP_NS = 2000
-"""A gap between queued rows is shorter than this on every device seen (timing-model.md B.7)."""
+"""A gap between queued rows is shorter than this on every device seen (docs/methodology.md)."""
 
 
 class QueueState(StrEnum):

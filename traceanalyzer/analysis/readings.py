@@ -1,4 +1,4 @@
-"""What a pair of CUDA events around each call would have shown in this very run (numbers.md, "Event reading")."""
+"""What a pair of CUDA events around each call would have shown in this very run (docs/methodology.md, "Event reading")."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Readings:
     ``latency_ns`` is L: the median time from the return of the launch call to the start of its kernel, over
     starved launches; ``None`` when no launch was starved, and then L = 0 is used, which can only overstate
     a reading that backlog already sets to the kernel's own time. Measured from the *return* of the call, as
-    timing-model.md B.7 does: the start record is issued by a call that returns before the launch is made.
+    docs/methodology.md does: the start record is issued by a call that returns before the launch is made.
     """
 
     reading_ns: Int64

@@ -1,6 +1,6 @@
 """Order statistics that need no distribution, on integer nanoseconds.
 
-Quantiles interpolate linearly between order statistics (numbers.md). scipy is not imported here: importing
+Quantiles interpolate linearly between order statistics (docs/methodology.md). scipy is not imported here: importing
 scipy.stats costs over a second, and the interval of a median is a closed form.
 """
 

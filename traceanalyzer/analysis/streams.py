@@ -14,7 +14,7 @@ from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
 
 @dataclass(frozen=True)
 class Waits:
-    """Per device row (rows of ``trace.activities``), in nanoseconds; formulas in numbers.md, "Per stream".
+    """Per device row (rows of ``trace.activities``), in nanoseconds; formulas in docs/methodology.md, "Per stream".
 
     Attributes:
         first: first row of its stream; it has no gap.

@@ -1,4 +1,4 @@
-"""The symbols of the timing model, estimated from one trace (timing-model.md B.7), each with how it was found."""
+"""The symbols of the timing model, estimated from one trace (docs/methodology.md), each with how it was found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.tables import Trace
 
 TYPICAL = {"latency": 4000.0, "record": 0.0, "sync": 6000.0, "gap": 0.0, "clear": 85_000.0, "clear_dispatch": 6000.0}
-"""Used where a trace does not show a symbol, in nanoseconds; sources and threads, timing-model.md B.1."""
+"""Used where a trace does not show a symbol, in nanoseconds; sources and threads, docs/methodology.md."""
 
 STEADY_CALLS = 1_000_000
 """Loops are judged in steady state: what the first and last call add is shared by this many."""
@@ -30,7 +30,7 @@ UNSEEN = {
 CLEAR_US = {
     "L40S": 311, "A100-SXM4-40": 173, "A100-PCIE-40": 173, "RTX PRO 6000": 150, "A100": 132, "H100": 80, "H200": 56, "B200": 34,
 }  # fmt: skip
-"""A 256 MiB clear at nominal peak bandwidth: the least it takes (timing-model.md B.5). First match of the name."""
+"""A 256 MiB clear at nominal peak bandwidth: the least it takes (docs/methodology.md). First match of the name."""
 
 
 @dataclass(frozen=True)

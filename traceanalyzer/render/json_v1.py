@@ -1,4 +1,4 @@
-"""The JSON report, version 1 (numbers.md)."""
+"""The JSON report, version 1 (docs/schema.md)."""
 
 from __future__ import annotations
 

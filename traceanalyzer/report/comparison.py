@@ -1,4 +1,4 @@
-"""Frozen values of a comparison; the field names are those of the JSON comparison, version 1 (numbers.md).
+"""Frozen values of a comparison; the field names are those of the JSON comparison, version 1 (docs/schema.md).
 
 ``_us`` values are microseconds, ``None`` where a value does not exist; ratios are head over base, below 1 where the
 head is faster.

@@ -1,4 +1,4 @@
-"""Frozen values of a report; the field names are those of the JSON report, version 1 (numbers.md).
+"""Frozen values of a report; the field names are those of the JSON report, version 1 (docs/schema.md).
 
 ``_us`` values are microseconds exact to 0.001 (medians may carry a half nanosecond), ``None`` where a value
 does not exist; they are never NaN. Names are the full names of the trace; ``short_name`` is for people.

@@ -1,7 +1,7 @@
 """Decimal microseconds to integer nanoseconds, exactly.
 
 Kineto writes microseconds as decimal text. At 1.7e15 us a 64-bit float has steps of 0.25 us, so the text
-is read, never a float (numbers.md, "Reading times without loss").
+is read, never a float (docs/methodology.md, "Reading times without loss").
 """
 
 from __future__ import annotations
