@@ -81,7 +81,9 @@ def main() -> None:
     compileall.compile_dir(str(HERE.parent / "traceanalyzer"), quiet=2)
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "small.json"
-        with gzip.open(options.trace) as source, plain.open("wb") as target:
+        with Path(options.trace).open("rb") as head:
+            packed = head.read(2) == b"\x1f\x8b"
+        with (gzip.open if packed else open)(options.trace, "rb") as source, plain.open("wb") as target:
             shutil.copyfileobj(source, target)
         compare("small", options.trace, plain, options.runs)
         large = Path(folder) / "large.json"
