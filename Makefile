@@ -20,8 +20,8 @@ test: $(VENV)/.all browser lint types
 browser:
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "installing chromium for the tests of the pages ..." && \
-	    { timeout 600 env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium || \
-	      { timeout 300 apt-get update -qq && timeout 600 env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; }; } >/dev/null 2>&1; } || true
+	    { timeout 240 env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium || \
+	      { timeout 120 apt-get update -qq && timeout 240 env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; }; } >/dev/null 2>&1; } || true
 
 lint: $(VENV)/.all
 	$(BIN)/ruff check .
