@@ -268,3 +268,9 @@ def test_every_claim_is_answered_where_one_names_no_operation(loop):
     result = run("report", str(loop), "--claim", "9.8us:nowhere", "--claim", "1us", "--format", "json")
     found = {f["message"] for f in json.loads(result.output)["findings"] if f["rule"] in ("TA706", "TA709")}
     assert any("'nowhere'" in m for m in found) and any("1us" in m for m in found)
+
+
+@pytest.mark.parametrize("folder", [".", "/"])
+def test_a_folder_without_a_name_of_its_own_is_named_as_it_was_given(folder):
+    result = run("report", folder)
+    assert result.exit_code == 2 and f"'{folder}' is a folder" in result.stderr

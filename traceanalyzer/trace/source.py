@@ -85,7 +85,7 @@ class Source:
             self._file: IO[bytes] = sys.stdin.buffer
             return
         path = Path(path)
-        self.name = path.name
+        self.name = path.name or str(path)  # "." and "/" have no name of their own
         if file is not None:
             self._file, self.size = file, None
             return
