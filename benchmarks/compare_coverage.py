@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
-from traceanalyzer.analysis.compare_statistics import Times, compare_medians, device_step, verdict_of
+from traceanalyzer.analysis.compare.statistics import Times, compare_medians, device_step, verdict_of
 
 Rng = np.random.Generator
 SIZES = ((20, 20), (20, 200), (30, 30), (50, 50), (100, 100), (200, 60), (500, 500))

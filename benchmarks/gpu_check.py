@@ -183,8 +183,8 @@ def _report(trace: Path) -> tuple[Any, str]:
 
 def _bench(folder: Path, seconds: float, run: Any) -> tuple[str, str]:
     from traceanalyzer.capture.bench import BenchAsked, bench
-    from traceanalyzer.render.bench_markdown import render_bench_markdown
-    from traceanalyzer.render.bench_text import render_bench
+    from traceanalyzer.render.bench.markdown import render_bench_markdown
+    from traceanalyzer.render.bench.text import render_bench
     from traceanalyzer.render.json_v1 import dump
 
     out = folder / "bench"

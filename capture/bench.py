@@ -20,10 +20,10 @@ from traceanalyzer.capture.survey import Survey, read_survey
 from traceanalyzer.capture.worker import Job
 from traceanalyzer.errors import CaptureUnavailable, TraceAnalyzerError
 from traceanalyzer.kernels.operator import check_name
-from traceanalyzer.report.bench import BenchRow
-from traceanalyzer.report.bench import BenchTable as BenchTable  # noqa: PLC0414 - commands take it from here
-from traceanalyzer.report.bench_rows import DEVICE_PROTOCOLS, END_TO_END, Planned, absent_row, measured_row, samples_ns
-from traceanalyzer.report.bench_table import Subject, bench_table
+from traceanalyzer.report.bench.model import BenchRow
+from traceanalyzer.report.bench.model import BenchTable as BenchTable  # noqa: PLC0414 - commands take it from here
+from traceanalyzer.report.bench.rows import DEVICE_PROTOCOLS, END_TO_END, Planned, absent_row, measured_row, samples_ns
+from traceanalyzer.report.bench.table import Subject, bench_table
 from traceanalyzer.report.model import ReportData
 from traceanalyzer.trace.sidecar import read_sidecar
 

@@ -14,8 +14,8 @@ from traceanalyzer._version import __version__
 if TYPE_CHECKING:
     from traceanalyzer.api import analyze, compare, read
     from traceanalyzer.options import AnalysisOptions, ReadLimits, Selection
+    from traceanalyzer.report.compare.public import Comparison
     from traceanalyzer.report.public import Report
-    from traceanalyzer.report.public_comparison import Comparison
 
 __all__ = [
     "AnalysisOptions", "Comparison", "ReadLimits", "Report", "Selection", "__version__", "analyze", "compare", "read",
@@ -25,7 +25,7 @@ __all__ = [
 _HOMES = {
     "analyze": "traceanalyzer.api",
     "compare": "traceanalyzer.api",
-    "Comparison": "traceanalyzer.report.public_comparison",
+    "Comparison": "traceanalyzer.report.compare.public",
     "read": "traceanalyzer.api",
     "AnalysisOptions": "traceanalyzer.options",
     "ReadLimits": "traceanalyzer.options",

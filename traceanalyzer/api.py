@@ -21,7 +21,7 @@ from traceanalyzer.trace.tables import Trace
 
 if TYPE_CHECKING:
     from traceanalyzer.report.annotations import Annotations
-    from traceanalyzer.report.public_comparison import Comparison
+    from traceanalyzer.report.compare.public import Comparison
     from traceanalyzer.report.ranks import RankRow, RanksData
 
 __all__ = [
@@ -176,11 +176,11 @@ def compare_all(
     progress: Progress | None = None,
 ) -> list[Comparison]:
     """Return one comparison of the base with each head, in order; the base is read once."""
-    from traceanalyzer.analysis.compare import compare_sides
-    from traceanalyzer.report.compare_build import build_comparison
-    from traceanalyzer.report.public_comparison import Comparison
+    from traceanalyzer.analysis.compare.comparison import compare_sides
+    from traceanalyzer.report.compare.build import build_comparison
+    from traceanalyzer.report.compare.public import Comparison
+    from traceanalyzer.report.compare.sides import side_of
     from traceanalyzer.report.saved import open_pipe, read_report, saved_schema
-    from traceanalyzer.report.sides import side_of
 
     options = replace(options or AnalysisOptions(), samples=True)
 

@@ -230,7 +230,7 @@ def test_a_failure_leaves_the_old_copy_and_no_remains(write, tmp_path):
 
 def test_memory_is_bounded_by_pieces_not_by_the_file(tmp_path, monkeypatch):
     from traceanalyzer.options import ReadLimits
-    from traceanalyzer.trace.splice import Splice
+    from traceanalyzer.trace.kineto.splice import Splice
 
     source = loop(20_000).write(tmp_path / "in.json")
     splice = Splice(source, ReadLimits(chunk_bytes=1 << 16), [])

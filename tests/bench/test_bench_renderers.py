@@ -9,8 +9,8 @@ from tests.bench.fake_runner import Runner, Speed
 from tests.bench.test_bench_table import SEED
 from traceanalyzer.capture.bench import BenchAsked, bench
 from traceanalyzer.capture.survey import Absence
-from traceanalyzer.render.bench_markdown import render_bench_markdown
-from traceanalyzer.render.bench_text import render_bench
+from traceanalyzer.render.bench.markdown import render_bench_markdown
+from traceanalyzer.render.bench.text import render_bench
 
 SPEEDS = {
     **SEED,

@@ -193,7 +193,7 @@ def test_a_session_that_ends_early_keeps_its_numbers_and_says_so(tmp_path):
 def test_clocks_that_differ_between_sessions_are_said():
     from dataclasses import replace
 
-    from traceanalyzer.report.bench_table import Subject, bench_table
+    from traceanalyzer.report.bench.table import Subject, bench_table
 
     table = table_of(dtypes=("fp32",), directions=("forward",))
     rows = [replace(r, sm_clock_mhz=1980 - 570 * (r.implementation == "mmcv"), speed_ups=[]) for r in table.rows]
@@ -243,7 +243,7 @@ def test_json_has_no_nan_and_names_its_schema():
 def test_the_page_names_every_field_of_the_json():
     from dataclasses import fields
 
-    from traceanalyzer.report import bench as model
+    from traceanalyzer.report.bench import model
     from traceanalyzer.trace.sidecar import DeviceFacts
 
     page = (Path(__file__).resolve().parents[2] / "docs" / "bench.md").read_text(encoding="utf-8")

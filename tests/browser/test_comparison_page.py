@@ -14,7 +14,7 @@ from tests.conftest import shared_files
 from tests.kineto_writer import document, to_json
 from tests.queue_sim import Machine
 from traceanalyzer.api import compare_all
-from traceanalyzer.render.comparison_html import render_comparison_page
+from traceanalyzer.render.compare.page import render_comparison_page
 
 PAIR = shared_files("traces/leimao_mlp_*.json.gz")
 

@@ -12,7 +12,7 @@ from tests.builders import trace
 from tests.kineto_writer import to_json
 from traceanalyzer.options import AnalysisOptions
 from traceanalyzer.render.escape import terminal
-from traceanalyzer.render.html_page import render_page
+from traceanalyzer.render.page.content import render_page
 
 EVIL = [
     "<script>window.ran = 1; alert(1)</script>",

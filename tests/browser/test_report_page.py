@@ -11,7 +11,7 @@ import traceanalyzer as ta
 from tests.builders import trace
 from tests.conftest import shared_files
 from traceanalyzer.options import AnalysisOptions
-from traceanalyzer.render.html_page import render_page
+from traceanalyzer.render.page.content import render_page
 
 SAMPLES = sorted((Path(__file__).resolve().parents[2] / "samples").glob("*.json"))
 REAL = shared_files("traces/*.json.gz")

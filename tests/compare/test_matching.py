@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from traceanalyzer.analysis.compare_matching import (
+from traceanalyzer.analysis.compare.matching import (
     match_kernels,
     match_operations,
     without_arguments,
     without_numbers,
     without_suffix,
 )
-from traceanalyzer.analysis.compare_sides import Work
-from traceanalyzer.analysis.compare_statistics import Times
+from traceanalyzer.analysis.compare.sides import Work
+from traceanalyzer.analysis.compare.statistics import Times
 
 
 def work(name: str, config: str = "grid 8x1x1", count: int = 10, at: float = 0.0, total: float = 100.0, **more) -> Work:

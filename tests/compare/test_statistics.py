@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.compare_coverage import KINDS, SIZES, study, times
-from traceanalyzer.analysis.compare_statistics import (
+from traceanalyzer.analysis.compare.statistics import (
     Times,
     clock_step,
     compare_medians,

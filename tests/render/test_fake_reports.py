@@ -22,9 +22,9 @@ from traceanalyzer.render.checks import render_checks
 from traceanalyzer.render.console import render_console
 from traceanalyzer.render.csv import render_csv
 from traceanalyzer.render.escape import terminal, visible
-from traceanalyzer.render.html import render_html
 from traceanalyzer.render.json_v1 import dump, render_json
 from traceanalyzer.render.markdown import render_markdown
+from traceanalyzer.render.page.document import render_html
 from traceanalyzer.report import model
 from traceanalyzer.report.model import Abstention
 
@@ -257,7 +257,8 @@ def test_csv_numbers_below_zero_stay_numbers():
 
 def test_importing_the_renderers_loads_neither_rich_nor_jinja2_nor_pandas():
     code = (
-        "import sys; from traceanalyzer.render import console, csv, html, json_v1, markdown, checks; "
+        "import sys; from traceanalyzer.render import checks, console, csv, json_v1, markdown; "
+        "from traceanalyzer.render.page import document; "
         "print([m for m in ('rich', 'jinja2', 'pandas', 'numpy') if m in sys.modules])"
     )
     assert (

@@ -21,9 +21,9 @@ from tests.render.test_fake_reports import TEXTS
 from traceanalyzer.cli import cli
 from traceanalyzer.doctor.example import captured
 from traceanalyzer.options import AnalysisOptions
-from traceanalyzer.render import page_assets as page_assets_module
-from traceanalyzer.render.html_page import render_page
-from traceanalyzer.render.page_assets import page_assets, page_data
+from traceanalyzer.render.page import assets as page_assets_module
+from traceanalyzer.render.page.assets import page_assets, page_data
+from traceanalyzer.render.page.content import render_page
 from traceanalyzer.report import model
 from traceanalyzer.trace.sidecar import ClockSample, Correctness, ProtocolResult, encode_sidecar, sidecar_path
 

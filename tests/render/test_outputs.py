@@ -15,10 +15,10 @@ import traceanalyzer as ta
 from tests.conftest import shared_files
 from traceanalyzer.render.console import render_console
 from traceanalyzer.render.csv import render_csv
-from traceanalyzer.render.html import render_html
 from traceanalyzer.render.json_v1 import render_json
 from traceanalyzer.render.markdown import render_markdown
 from traceanalyzer.render.marker import marker
+from traceanalyzer.render.page.document import render_html
 from traceanalyzer.report.frames import json_schema
 from traceanalyzer.report.model import Abstention, FindingRow, ReportData
 

@@ -137,7 +137,7 @@ def test_a_plain_report_loads_no_comparison_and_no_sidecar_types():
     code = (
         "import sys, traceanalyzer as ta; from traceanalyzer.render.console import render_console\n"
         "render_console(ta.analyze('samples/cpu_bound_loop.json').data)\n"
-        "late = ('analysis.compare', 'trace.sidecar', 'report.figure', 'report.opinion')\n"
+        "late = ('analysis.compare', 'trace.sidecar', 'report.charts.model', 'report.opinion')\n"
         "print([m for m in late if f'traceanalyzer.{m}' in sys.modules])"
     )
     assert run(code).strip() == "[]"

@@ -15,9 +15,9 @@ from traceanalyzer.analysis.pipeline import analyse
 from traceanalyzer.api import report_of
 from traceanalyzer.doctor.engine import diagnose
 from traceanalyzer.options import AnalysisOptions, Selection
-from traceanalyzer.report import distributions, timeline
-from traceanalyzer.report.distributions import distribution
-from traceanalyzer.report.figure import AFTER_SYNC, COPY, STARVED, Mark
+from traceanalyzer.report.charts import distributions, timeline
+from traceanalyzer.report.charts.distributions import distribution
+from traceanalyzer.report.charts.model import AFTER_SYNC, COPY, STARVED, Mark
 from traceanalyzer.trace.reader import read
 
 OPTIONS = AnalysisOptions(figures=True)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import traceanalyzer as ta
 from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.options import ReadLimits
+from traceanalyzer.trace.kineto.stream import EventStream
 from traceanalyzer.trace.salvage import Salvage
-from traceanalyzer.trace.stream import EventStream
 
 
 def call(at, corr, **other):
@@ -440,8 +440,8 @@ def test_python_rows_of_a_hundred_megabytes_cost_no_memory():
         yield b"]}"
 
     from traceanalyzer.analysis.pipeline import analyse
-    from traceanalyzer.trace.build import build
-    from traceanalyzer.trace.columns import Columns
+    from traceanalyzer.trace.kineto.build import build
+    from traceanalyzer.trace.kineto.columns import Columns
 
     salvage = Salvage()
     stream = EventStream(pieces(), "t", ReadLimits(), salvage)

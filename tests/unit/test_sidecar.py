@@ -10,9 +10,9 @@ import traceanalyzer as ta
 from tests.builders import trace
 from traceanalyzer.doctor.example import captured, host_range, loop
 from traceanalyzer.render.console import render_console
-from traceanalyzer.render.html import render_html
 from traceanalyzer.render.json_v1 import render_json
 from traceanalyzer.render.markdown import render_markdown
+from traceanalyzer.render.page.document import render_html
 from traceanalyzer.render.summary import render_summary
 from traceanalyzer.trace.sidecar import (
     MAX_BYTES,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceanalyzer.trace.decimal_times import BAD_TIME, column_to_ns, finest_step_ns, to_ns
+from traceanalyzer.trace.kineto.decimal_times import BAD_TIME, column_to_ns, finest_step_ns, to_ns
 
 
 @given(st.lists(st.tuples(st.integers(0, 8 * 10**15), st.integers(0, 999), st.integers(0, 3)), min_size=1, max_size=50))

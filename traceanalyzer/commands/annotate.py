@@ -17,7 +17,7 @@ from traceanalyzer.options import AnalysisOptions, ReadLimits
 
 if TYPE_CHECKING:
     from traceanalyzer.api import Annotations
-    from traceanalyzer.trace.splice import Splice
+    from traceanalyzer.trace.kineto.splice import Splice
     from traceanalyzer.trace.tables import Trace
 
 
@@ -43,7 +43,7 @@ def command(
     byte for byte; reading the copy gives the same report.
     """
     from traceanalyzer.api import annotations_of, read
-    from traceanalyzer.trace.splice import Sought, Splice
+    from traceanalyzer.trace.kineto.splice import Sought, Splice
 
     if trace == "-" or _is_pipe(trace):
         what = "standard input" if trace == "-" else "the pipe"

@@ -124,9 +124,9 @@ def _rendered(table: BenchTable, output_format: str) -> str:
 
         return dump(table.to_dict())
     if output_format == "markdown":
-        from traceanalyzer.render.bench_markdown import render_bench_markdown
+        from traceanalyzer.render.bench.markdown import render_bench_markdown
 
         return render_bench_markdown(table)
-    from traceanalyzer.render.bench_text import render_bench
+    from traceanalyzer.render.bench.text import render_bench
 
     return render_bench(table)

@@ -87,16 +87,16 @@ def command(
 
         text = render_comparison_json(found)
     elif output_format == "html":
-        from traceanalyzer.render.comparison_html import ROWS, render_comparison_page
+        from traceanalyzer.render.compare.page import ROWS, render_comparison_page
 
         text = render_comparison_page(found, [r.figures for r in results], top=top or ROWS)
     elif output_format == "markdown":
         from traceanalyzer.commands.reproduce import command_line
-        from traceanalyzer.render.comparison_markdown import render_comparison_markdown
+        from traceanalyzer.render.compare.markdown import render_comparison_markdown
 
         text = render_comparison_markdown(found, top=top or 10, command=command_line(click.get_current_context()))
     else:
-        from traceanalyzer.render.comparison_console import render_comparison_console
+        from traceanalyzer.render.compare.text import render_comparison_console
 
         text = render_comparison_console(found, top=top or 20)
     utf8_stdout()

@@ -155,7 +155,7 @@ def command(
 
         text = render_markdown(data, top=top or 10)
     elif output_format == "html":
-        from traceanalyzer.render.html_page import ROWS, render_page
+        from traceanalyzer.render.page.content import ROWS, render_page
 
         text = render_page(data, top=top or ROWS)
     elif output_format == "csv":

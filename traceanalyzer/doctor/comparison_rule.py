@@ -11,7 +11,7 @@ from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.rule import RuleBase
 
 if TYPE_CHECKING:
-    from traceanalyzer.analysis.compare import Compared
+    from traceanalyzer.analysis.compare.comparison import Compared
     from traceanalyzer.trace.sidecar import Sidecar
 
 

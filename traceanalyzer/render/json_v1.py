@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from traceanalyzer.report.comparison import COMPARE_SCHEMA, ComparisonData, Comparisons
+from traceanalyzer.report.compare.model import COMPARE_SCHEMA, ComparisonData, Comparisons
 from traceanalyzer.report.model import ReportData
 
 # A pair of backslashes first, so that an escaped backslash before a "u" is not read as an escape.

@@ -38,7 +38,7 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
         ops, kernels = with_samples(analysis, ops, kernels)
     figures = None
     if analysis.options.figures:
-        from traceanalyzer.report.figures import build_figures
+        from traceanalyzer.report.charts.build import build_figures
 
         figures = build_figures(analysis, findings, ops, kernels, clean)
     return model.ReportData(

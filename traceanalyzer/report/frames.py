@@ -11,7 +11,8 @@ import typing
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, Union
 
-from traceanalyzer.report import comparison, model
+from traceanalyzer.report import model
+from traceanalyzer.report.compare import model as comparison
 
 if TYPE_CHECKING:
     import pandas as pd

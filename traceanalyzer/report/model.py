@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     # parts that most reports lack: their types are not loaded for a report without them
-    from traceanalyzer.report.figure import Figures
+    from traceanalyzer.report.charts.model import Figures
     from traceanalyzer.report.opinion import SecondOpinion
     from traceanalyzer.trace.sidecar import Sidecar
 
@@ -20,7 +20,7 @@ SCHEMA = "traceanalyzer.report/1"
 
 def load_every_type() -> None:
     """Load the types of the parts that most reports lack; needed before the annotations of this module are resolved."""
-    from traceanalyzer.report.figure import Figures
+    from traceanalyzer.report.charts.model import Figures
     from traceanalyzer.report.opinion import SecondOpinion
     from traceanalyzer.trace.sidecar import Sidecar
 

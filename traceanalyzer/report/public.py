@@ -89,12 +89,12 @@ class Report:
 
     def to_html(self) -> str:
         """Return the page that ``--format html`` writes; it has charts if the options of the analysis asked for ``figures``."""
-        from traceanalyzer.render.html_page import render_page
+        from traceanalyzer.render.page.content import render_page
 
         return render_page(self.data)
 
     def _repr_html_(self) -> str:
-        from traceanalyzer.render.html import render_html
+        from traceanalyzer.render.page.document import render_html
 
         return render_html(self.data)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from traceanalyzer.doctor.docs import sections, summary
 from traceanalyzer.doctor.registry import ALL_RULES
-from traceanalyzer.report.figure import RuleText
+from traceanalyzer.report.charts.model import RuleText
 
 
 def rule_texts(codes: Iterable[str]) -> list[RuleText]:

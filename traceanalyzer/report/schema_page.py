@@ -10,7 +10,8 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from traceanalyzer.report import comparison, model, opinion
+from traceanalyzer.report import model, opinion
+from traceanalyzer.report.compare import model as comparison
 from traceanalyzer.report.frames import ROW_TYPES, compare_schema, json_schema
 from traceanalyzer.trace import sidecar
 from traceanalyzer.trace.schema import SCHEMAS

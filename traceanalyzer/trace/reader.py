@@ -8,13 +8,13 @@ from typing import IO
 
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.ahead import read_ahead
-from traceanalyzer.trace.build import build
-from traceanalyzer.trace.columns import Columns
-from traceanalyzer.trace.own_events import gzip_note, restore
+from traceanalyzer.trace.kineto.build import build
+from traceanalyzer.trace.kineto.columns import Columns
+from traceanalyzer.trace.kineto.own_events import gzip_note, restore
+from traceanalyzer.trace.kineto.stream import EventStream
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.sidecar_place import may_have_sidecar
 from traceanalyzer.trace.source import Progress, Source
-from traceanalyzer.trace.stream import EventStream
 from traceanalyzer.trace.tables import Trace
 
 

@@ -45,9 +45,9 @@ from traceanalyzer.doctor.rule import Example, Rule, short, show_us
 from traceanalyzer.options import SAME_WITHIN
 
 if TYPE_CHECKING:
-    from traceanalyzer.analysis.compare import Compared
-    from traceanalyzer.analysis.compare_ladder import Ladders
-    from traceanalyzer.analysis.compare_sides import Work
+    from traceanalyzer.analysis.compare.comparison import Compared
+    from traceanalyzer.analysis.compare.ladder import Ladders
+    from traceanalyzer.analysis.compare.sides import Work
     from traceanalyzer.trace.sidecar import Sidecar
 
 PHRASES = {
@@ -154,8 +154,8 @@ class RankInversion(Rule, ComparisonRule):
         if len(known) < 2:
             return found
         # what a comparison needs is loaded where there is one
-        from traceanalyzer.analysis.compare_ladder import ladders
-        from traceanalyzer.analysis.compare_statistics import compare_medians, verdict_of
+        from traceanalyzer.analysis.compare.ladder import ladders
+        from traceanalyzer.analysis.compare.statistics import compare_medians, verdict_of
 
         limit = analysis.options.threshold(SAME_WITHIN)
         for n, first in enumerate(known[:8]):
@@ -191,8 +191,8 @@ class RankInversion(Rule, ComparisonRule):
 
 def _work(op: OpFacts) -> Work:
     """Return an operation of one trace as a side of a comparison; both come from one machine, so every symbol is shared."""
-    from traceanalyzer.analysis.compare_sides import Work
-    from traceanalyzer.analysis.compare_statistics import Times
+    from traceanalyzer.analysis.compare.sides import Work
+    from traceanalyzer.analysis.compare.statistics import Times
 
     own = Times(len(op.self_ns), stats.median(op.self_ns) or 0.0, op.self_ns)
     dispatch = (op.dispatch_ns / 1000).tolist()

@@ -36,7 +36,7 @@ from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.options import CLOCK_CHANGE
 
 if TYPE_CHECKING:
-    from traceanalyzer.analysis.compare import Compared, Difference
+    from traceanalyzer.analysis.compare.comparison import Compared, Difference
 
 _SAID = 4
 

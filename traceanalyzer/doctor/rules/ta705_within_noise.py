@@ -37,7 +37,7 @@ from traceanalyzer.doctor.rule import short
 from traceanalyzer.options import FALSE_DISCOVERY, SAME_WITHIN
 
 if TYPE_CHECKING:
-    from traceanalyzer.analysis.compare import Compared, Row
+    from traceanalyzer.analysis.compare.comparison import Compared, Row
 
 _MOST = 4
 

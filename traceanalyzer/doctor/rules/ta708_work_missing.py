@@ -39,7 +39,7 @@ from traceanalyzer.doctor.rule import short
 from traceanalyzer.options import Threshold
 
 if TYPE_CHECKING:
-    from traceanalyzer.analysis.compare import Compared, Row
+    from traceanalyzer.analysis.compare.comparison import Compared, Row
     from traceanalyzer.trace.sidecar import Sidecar
 
 MISSING_WORK = Threshold(

@@ -1,0 +1,1 @@
+"""What is compared, matched and judged of two runs."""

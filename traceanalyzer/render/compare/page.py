@@ -1,0 +1,161 @@
+"""Comparisons as one HTML page, with the parts of the report's page: ratios with intervals, protocols, both sides' values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from traceanalyzer.render import format as show
+from traceanalyzer.render.blocks import LADDER_TITLES, Block
+from traceanalyzer.render.compare import blocks as parts
+from traceanalyzer.render.escape import terminal
+from traceanalyzer.render.page.assets import page_assets, page_data
+from traceanalyzer.render.page.charts import NAME, distribution_data
+from traceanalyzer.render.page.content import clean_block, finding_card, render_template
+from traceanalyzer.report.charts.model import ComparisonFigures
+from traceanalyzer.report.compare.model import ComparisonData, KernelComparison, OpComparison
+
+ROWS = 500
+RATIOS = 30
+LADDERS = 12
+
+
+def render_comparison_page(
+    found: Sequence[ComparisonData], figures: Sequence[ComparisonFigures], *, top: int = ROWS
+) -> str:
+    """Return the page of one base against several heads; ``figures`` belong to the comparisons, in order."""
+    assets = page_assets()
+    rules = {r.code: r for f in figures for r in f.rules}
+    first = found[0]
+    several = len(found) > 1
+    headline = (
+        f"{len(found)} runs against {first.base.name}: "
+        + "; ".join(f"{d.head.name} {parts.STATUS_WORDS[d.verdict.status].lower()}" for d in found[:6])
+        if several
+        else first.verdict.headline
+    )
+    context: dict[str, Any] = {
+        "assets": assets,
+        "title": terminal(headline[:200] + f" - {first.head.name} against {first.base.name}", 400),
+        "status": _overall(found),
+        "status_word": parts.STATUS_WORDS[_overall(found)],
+        "headline": terminal(_behind_the_word(headline, _overall(found)), 4000),
+        "comparisons": [_comparison(d, n, several, set(rules), top) for n, d in enumerate(found)],
+        "rules": list(rules.values()),
+        "conditions": terminal(parts.conditions(first), 4000),
+    }
+    data = _data(found, figures, several)
+    context["has"] = set(data)
+    context["data"] = page_data(data)
+    return render_template("comparison.html.j2", context)
+
+
+def _behind_the_word(headline: str, status: str) -> str:
+    """Return the headline without its first word where the pill beside it says the same."""
+    text = headline.removeprefix(f"{parts.STATUS_WORDS[status].capitalize()}: ")
+    return text[:1].upper() + text[1:]
+
+
+def _overall(found: Sequence[ComparisonData]) -> str:
+    """Return the status of the gravest comparison."""
+    order = ("cannot-judge", "slower", "undecided", "same", "faster")
+    return min((d.verdict.status for d in found), key=order.index)
+
+
+def _comparison(data: ComparisonData, number: int, several: bool, texts: set[str], top: int) -> dict[str, Any]:
+    blocks = [parts.operations(data, top), parts.kernels(data, top)]
+    more = [parts.unmatched(data, "gone", top), parts.unmatched(data, "new", top), parts.differences(data)]
+    ladders = [b for op in data.ops[:LADDERS] if (b := parts.ladder(op)) is not None]
+    return {
+        "anchor": f"comparison-{number}",
+        "title": terminal(f"{data.head.name} against {data.base.name}", 400) if several else "",
+        "headline": terminal(_behind_the_word(data.verdict.headline, data.verdict.status), 4000),
+        "status": data.verdict.status,
+        "word": parts.STATUS_WORDS[data.verdict.status],
+        "about": [terminal(line, 2000) for line in parts.about(data)],
+        "sides": clean_block(parts.sides(data)),
+        "winners": _cleaned([_winners(data)]),
+        "tables": _cleaned(blocks),
+        "ladders": _cleaned(ladders),
+        "more": _cleaned(more),
+        "findings": [finding_card(f, "", {}, texts) for f in data.findings],
+        "abstentions": [(terminal(a.rule, 40), terminal(a.reason, 2000)) for a in data.abstentions[:100]],
+    }
+
+
+def _cleaned(blocks: Sequence[Block | None]) -> list[Block]:
+    return [clean_block(b) for b in blocks if b is not None]
+
+
+def _winners(data: ComparisonData) -> Block | None:
+    """Return who wins under each protocol over all operations."""
+    if not data.winners:
+        return None
+    own = data.winners.get("profiler_self_time")
+    rows = []
+    for protocol, title in LADDER_TITLES.items():
+        winner = data.winners.get(protocol)
+        if winner is not None:
+            turned = (
+                "the order turns" if own in ("base", "head") and winner in ("base", "head") and winner != own else ""
+            )
+            rows.append([title, winner, turned])
+    note = [] if data.rank_inversion else ["no protocol turns the order that self-time shows"]
+    return Block("Winner under each protocol, over all operations", ["protocol", "winner", ""], rows, notes=note)
+
+
+def _data(found: Sequence[ComparisonData], figures: Sequence[ComparisonFigures], several: bool) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    ratios = [row for d in found for row in _ratios(d, f" ({d.head.name})" if several else "")]
+    if ratios:
+        result["ratios"] = ratios
+    protocols = [
+        {"title": terminal(op.short_name + (f" ({d.head.name})" if several else ""), NAME), "rows": _protocols(op)}
+        for d in found
+        for op in d.ops[:LADDERS]
+        if op.winners
+    ]
+    if protocols:
+        result["protocols"] = protocols
+    distributions = [
+        distribution_data(replace(x, title=x.title + (f" ({d.head.name})" if several else "")))
+        for d, f in zip(found, figures, strict=True)
+        for x in f.distributions
+    ]
+    if distributions:
+        result["distributions"] = distributions
+    return result
+
+
+def _ratios(data: ComparisonData, suffix: str) -> list[dict[str, Any]]:
+    rows: list[OpComparison | KernelComparison] = [op for op in data.ops if op.ratio is not None]
+    labels = [op.short_name for op in rows]
+    with_ratio = [k for k in data.kernels if k.ratio is not None]
+    rows += with_ratio
+    labels += [f"kernel {name}" for name in parts.kernel_labels(with_ratio)]
+    result = [
+        {
+            "label": terminal(label + suffix, NAME), "ratio": r.ratio,
+            "low": r.ratio_ci95[0] if r.ratio_ci95 else None, "high": r.ratio_ci95[1] if r.ratio_ci95 else None, "verdict": r.verdict or "",
+        }
+        for label, r in zip(labels, rows[:RATIOS], strict=False)
+    ]  # fmt: skip
+    if data.geomean_ratio is not None and len(rows) > 1:
+        low, high = data.geomean_ci95 or (None, None)
+        label = f"geometric mean over {data.basis}" + terminal(suffix, NAME)
+        result.append({"label": label, "ratio": data.geomean_ratio, "low": low, "high": high, "verdict": ""})
+    return result
+
+
+def _protocols(op: OpComparison) -> list[dict[str, Any]]:
+    rows = []
+    for protocol, title in LADDER_TITLES.items():
+        base, head, winner = op.base_readings.get(protocol), op.head_readings.get(protocol), op.winners.get(protocol)
+        if winner is not None and base and head is not None:
+            text = f"{winner}{' wins' if winner != 'tie' else ''}{', the order turns' if protocol in op.flips else ''}"
+            rows.append(
+                {"label": f"{title}: {show.us(base)} > {show.us(head)} us", "ratio": head / base, "low": None, "high": None,
+                 "verdict": winner, "text": text}
+            )  # fmt: skip
+    return rows

@@ -1,0 +1,51 @@
+"""A comparison as text: the verdict, operations, ladder, kernels, what is on one side only, conditions, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from traceanalyzer.render.blocks import numbers
+from traceanalyzer.render.compare import blocks as parts
+from traceanalyzer.render.console import WIDTH, render_blocks
+from traceanalyzer.report.compare.model import ComparisonData
+from traceanalyzer.report.model import FindingRow
+
+_FINDINGS, _LADDERS, _REASONS = 30, 3, 30
+
+
+def render_comparison_console(found: Sequence[ComparisonData], *, top: int = 20, width: int = WIDTH) -> str:
+    """Return comparisons as text of at most ``width`` columns, one after the other; ``top`` rows per table."""
+    return ("\n" + "=" * width + "\n\n").join(_one(data, top, width) for data in found)
+
+
+def _one(data: ComparisonData, top: int, width: int) -> str:
+    inverted = [op for op in data.ops if op.flips]
+    laddered = inverted or [op for op in data.ops if op.winners][:1]
+    blocks = [
+        parts.operations(data, top),
+        *(parts.ladder(op) for op in laddered[:_LADDERS]),
+        parts.kernels(data, top),
+        parts.unmatched(data, "gone", top),
+        parts.unmatched(data, "new", top),
+        parts.sides(data),
+        parts.differences(data),
+    ]
+    lines = parts.about(data)
+    lines += [""] if lines else []
+    lines.append(f"Findings ({len(data.findings)})" if data.findings else "Findings: none")
+    for finding in data.findings[:_FINDINGS]:
+        lines += _finding(finding)
+    if len(data.findings) > _FINDINGS:
+        lines.append(f"  and {len(data.findings) - _FINDINGS} more (all in JSON)")
+    if data.abstentions:
+        lines += ["", "Not judged", *(f"  {a.rule}: {a.reason}" for a in data.abstentions[:_REASONS])]
+    lines += ["", parts.conditions(data)]
+    head = render_blocks([], [data.verdict.headline], width=width)
+    return head + "\n" + render_blocks([b for b in blocks if b is not None], lines, width=width)
+
+
+def _finding(f: FindingRow) -> list[str]:
+    lines = [f"  {f.rule} {f.title}, {f.severity}, {f.grade}", f"    {f.message.lstrip()}"]
+    if f.numbers:
+        lines.append(f"    numbers: {numbers(f)[:600]}")
+    return lines + [f"    -> {r}" for r in f.remedy]

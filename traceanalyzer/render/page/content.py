@@ -1,0 +1,327 @@
+"""The report as one HTML page: complete in itself, readable without scripts, with charts and sorting where they run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from traceanalyzer.render import blocks
+from traceanalyzer.render import format as show
+from traceanalyzer.render.escape import code_spans, terminal
+from traceanalyzer.render.measured import conditions_lines, measured_in
+from traceanalyzer.render.opinion import opinion
+from traceanalyzer.render.page.assets import page_assets, page_data
+from traceanalyzer.render.page.charts import has_ladder, protocol_titles, report_figures
+from traceanalyzer.report.charts.model import Timeline
+from traceanalyzer.report.model import DeviceRow, FindingRow, IdleRow, KernelRow, OpRow, ReportData
+
+ROWS = 2000
+VARIANTS = 20
+LADDERS = 12
+NAME, FULL_NAME, SENTENCE = 120, 1000, 4000
+_WORDS = {"ok": "OK", "suspect": "Suspect", "cannot-judge": "Cannot judge"}
+_KERNEL_COLUMNS = [
+    ("kernel", "name"), ("self p50", ""), ("95% CI", ""), ("n", ""), ("total", ""), ("share", ""), ("dispatch p50", ""), ("event pair reads", ""),
+    ("inflation", ""), ("starved", ""), ("self of reading", ""), ("queue", "text"),
+]  # fmt: skip
+
+
+def render_page(report: ReportData, *, top: int = ROWS) -> str:
+    """Return the page; ``top`` kernels stand in its table. Without ``report.figures`` it has tables alone."""
+    figures = report.figures
+    timeline = figures.timeline if figures else None
+    assets = page_assets()
+    ladders = [op for op in report.ops if has_ladder(op)][:LADDERS]
+    short = blocks.short_names(report)
+    context: dict[str, Any] = {
+        "assets": assets,
+        "title": _text(f"{report.verdict.headline[:200]} - {report.trace.name}", 300),
+        "status": report.verdict.status,
+        "status_word": _WORDS[report.verdict.status],
+        "headline": _headline(report),
+        "facts": _facts(report),
+        "findings": _findings(report, timeline),
+        "kernels": [_kernel(k) for k in report.kernels[:top]],
+        "kernel_columns": _KERNEL_COLUMNS,
+        "kernel_notes": _kernel_notes(report, top),
+        "timeline": timeline is not None,
+        "timeline_notes": _timeline_notes(timeline) if timeline else [],
+        "evidence_tools": _evidence_tools(),
+        "depth_notes": _depth_notes(report),
+        "stream_tables": _blocks(blocks.streams(report, 200)),
+        "operations": next(iter(_blocks(blocks.ops(report, 200))), None),
+        "ladders": [
+            {"table": clean_block(_ladder(op, short.get(op.name, op.name), _is_wrong(report, op)))} for op in ladders
+        ],
+        "ladder_notes": _ladder_notes(report),
+        "distributions": bool(figures and figures.distributions),
+        "samples": 400,
+        "distribution_notes": [
+            f"not drawn: {show.count(figures.distributions_left_out)} more, the smallest operations and kernels"
+        ]
+        if figures and figures.distributions_left_out
+        else [],
+        "devices": next(iter(_blocks(blocks.devices(report, 200))), None),
+        "idle_bars": [_idle_bar(report, d, i) for d, i in list(zip(report.devices, report.idle, strict=False))[:16]],
+        "idle": next(iter(_blocks(blocks.idle(report, 200))), None),
+        "pauses": _pauses(report, timeline),
+        "capture": report.capture is not None,
+        "measured": _blocks(*measured_in(report)),
+        "captured": [_text(line, 1000) for line in conditions_lines(report.capture)],
+        "more_tables": _blocks(blocks.threads(report, 200), blocks.copies(report, 200), opinion(report)),
+        "coverage": _text(report.coverage.sentence),
+        "abstentions": [(_text(rules, 400), _text(reason)) for rules, reason in blocks.abstentions(report)],
+        "rules": figures.rules if figures else [],
+        "conditions": _text(blocks.conditions(report)),
+        "data": page_data(report_figures(report)),
+    }
+    context["sections"] = _sections(context)
+    return render_template("report.html.j2", context)
+
+
+def render_template(name: str, context: dict[str, Any]) -> str:
+    """Return a template of this package filled in; texts are escaped, unknown names are errors."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("traceanalyzer.render"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["code_spans"] = lambda text: Markup(code_spans(text))
+    return environment.get_template(name).render(context).strip() + "\n"
+
+
+def _text(text: str, limit: int = SENTENCE) -> str:
+    # autoescape keeps markup out; terminal() keeps out what turns text around or cannot be seen
+    return terminal(text, limit)
+
+
+def clean_block(b: blocks.Block) -> blocks.Block:
+    """Return the block with every text made harmless and cut."""
+    return replace(
+        b, title=_text(b.title, 200), columns=[_text(c, NAME) for c in b.columns], rows=[[_text(c, 400) for c in row] for row in b.rows],
+        notes=[_text(n, 600) for n in b.notes],
+    )  # fmt: skip
+
+
+def _blocks(*found: blocks.Block | None) -> list[blocks.Block]:
+    return [clean_block(b) for b in found if b is not None]
+
+
+def _headline(report: ReportData) -> str:
+    text = report.verdict.headline
+    # the pill beside it says the first word already
+    start = f"{_WORDS[report.verdict.status]}: "
+    text = text.removeprefix(start)
+    return _text(text[:1].upper() + text[1:])
+
+
+def _facts(report: ReportData) -> list[tuple[str, list[str]]]:
+    clock = blocks.clock_line(report) or f"clocks: {report.clock.state}"
+    facts = [
+        ("Trace", [_text(line, 1000) for line in blocks.trace_lines(report)[:16]]),
+        ("Linkage", [_text(report.coverage.sentence)]),
+        ("Clocks", [_text(clock.removeprefix("clocks: "), 400)]),
+    ]
+    if report.capture is not None:
+        facts.append(("Capture", [_text(f"{report.capture.tool}, {show.plural(len(report.capture.operations), 'operation')}", 400)]))  # fmt: skip
+    facts.append(("Conditions", [_text(blocks.conditions(report))]))
+    return facts
+
+
+def _sections(context: dict[str, Any]) -> list[tuple[str, str]]:
+    wanted = [
+        ("findings", "Findings", True), ("kernels", "Kernels", context["kernels"]), ("timeline", "Timeline", context["timeline"]),
+        ("operations", "Readings", context["ladders"] or context["operations"]), ("distributions", "Distributions", context["distributions"]),
+        ("idle", "Idle", context["devices"]), ("capture", "Capture", context["capture"]), ("tables", "Dispatch", context["more_tables"]),
+        ("not-judged", "Not judged", context["abstentions"]), ("rules", "Rules", context["rules"]),
+    ]  # fmt: skip
+    return [(anchor, name) for anchor, name, there in wanted if there]
+
+
+def _findings(report: ReportData, timeline: Timeline | None) -> list[dict[str, Any]]:
+    rows = {k.name: (f"k-{i}", k.short_name) for i, k in enumerate(report.kernels[:ROWS])}
+    texts = {r.code for r in report.figures.rules} if report.figures else set()
+    return [
+        finding_card(f, f"{n}" if timeline and n < len(timeline.views) else "", rows, texts)
+        for n, f in enumerate(report.findings)
+    ]
+
+
+def finding_card(found: FindingRow, views: str, rows: dict[str, tuple[str, str]], texts: set[str]) -> dict[str, Any]:
+    """Return a finding for the page: ``views`` is its number in the timeline (empty: none), ``rows`` names to anchor and label."""
+    return {
+        "rule": _text(found.rule, 20), "title": _text(found.title, 200), "severity": found.severity, "grade": _text(found.grade, 20),
+        "has_text": found.rule in texts, "message": _text(found.message), "numbers": number_items(found),
+        "evidence": [
+            {
+                "view": f"{views}.{i}" if views and i < 3 else "", "at": f"{e.at_us:,.3f}", "length": show.us(e.dur_us) if e.dur_us else "",
+                "what": _text(rows.get(e.what, ("", e.what))[1], NAME), "row": rows.get(e.what, ("", ""))[0], "note": _text(e.note, 400),
+            }
+            for i, e in enumerate(found.evidence)
+        ],
+        "remedy": [_text(r, 600) for r in found.remedy],
+    }  # fmt: skip
+
+
+def number_items(found: FindingRow) -> list[tuple[str, str]]:
+    """Return the numbers of a finding as (name, value)."""
+    items = []
+    for name, value in found.numbers.items():
+        if value is not None:
+            one = blocks.numbers(replace(found, numbers={"": value})).strip()
+            items.append((_text(name, 80).replace("_", " "), _text(one, 200)))
+    return items
+
+
+def _kernel(k: KernelRow) -> dict[str, Any]:
+    inside = k.in_graph == k.count
+    ratio = None if k.inflation is None else max(0.0, min(100.0, round(100 / k.inflation, 1))) if k.inflation else None
+    return {
+        "label": _text(k.short_name.strip() or "(no name)", NAME),
+        "full": _text(k.name, FULL_NAME) + (f" {_text(k.config, 200)}" if k.config else ""),
+        "cells": _cells(k),
+        "bar": ratio,
+        "queue": "in graph" if inside else _text(show.queue(k.queue, k.grade), 40),
+        "reason": _text(k.queue_reason, 300),
+        "variants": [
+            {"label": _text(v.config or "configuration not recorded", 200), "cells": _cells(v)}
+            for v in k.variants[:VARIANTS]
+        ],
+    }
+
+
+def _cells(k: KernelRow) -> list[tuple[str, float | None]]:
+    return [
+        (show.us(k.p50_us), k.p50_us), (show.interval(k.p50_ci95_us), k.p50_ci95_us[0] if k.p50_ci95_us else None), (show.count(k.count), k.count),
+        (show.us(k.total_us), k.total_us), (show.percent(k.share), k.share), (show.us(k.dispatch_p50_us), k.dispatch_p50_us),
+        (show.us(k.event_reading_us), k.event_reading_us), (show.ratio(k.inflation), k.inflation), (show.count(k.starved), k.starved),
+    ]  # fmt: skip
+
+
+def _kernel_notes(report: ReportData, top: int) -> list[str]:
+    hidden = report.kernels[top:]
+    notes = []
+    if hidden:
+        share = show.percent(sum(k.share for k in hidden))
+        notes.append(f"{show.plural(len(hidden), 'more kernel')} with {share} of kernel time left out of this page")
+    if any(k.variants for k in report.kernels[:top]):
+        notes.append("indented rows: the same name launched in another configuration is another population")
+    if any(len(k.variants) > VARIANTS for k in report.kernels[:top]):
+        notes.append(f"at most {VARIANTS} configurations of a kernel are listed; all in JSON")
+    if any(k.grade for k in report.kernels[:top]):
+        notes.append("queue: P proven by rows of this trace, D derived, H hint; n/a not judged")
+    return notes
+
+
+def _timeline_notes(timeline: Timeline) -> list[str]:
+    notes = []
+    if not timeline.whole:
+        several = f"{len(timeline.windows)} stretches" if len(timeline.windows) > 1 else "one stretch"
+        notes.append(
+            f"Showing {timeline.device_rows_shown:,} of {timeline.device_rows:,} device rows and {timeline.host_rows_shown:,} of "
+            f"{timeline.host_rows:,} host rows, in {several} around the evidence (underlined in the overview). Elsewhere each lane "
+            f"shows the share of time it was busy, in {timeline.bins:,} bins."
+        )
+    if timeline.lanes_left_out:
+        notes.append(f"{show.plural(timeline.lanes_left_out, 'quieter stream or thread')} not drawn.")
+    return notes
+
+
+def _evidence_tools() -> Any:
+    from markupsafe import Markup
+
+    return Markup(
+        '<button type="button" data-do="previous" title="Previous evidence (p)">previous evidence</button> '
+        '<button type="button" data-do="next" title="Next evidence (n)">next evidence</button>'
+    )
+
+
+def _depth_notes(report: ReportData) -> list[str]:
+    figures = report.figures
+    if figures is None:
+        return []
+    notes = [f"Not drawn: {_text(figures.no_depth, 400)}."] if figures.no_depth else []
+    for series in figures.depth:
+        if series.steps > len(series.at_ns):
+            notes.append(
+                f"{_text(series.label, 60)}: {len(series.at_ns):,} of {series.steps:,} steps: all where rows are shown above, elsewhere the extremes of each stretch"
+            )
+    return notes
+
+
+def _is_wrong(report: ReportData, op: OpRow) -> bool:
+    records = report.capture.operations if report.capture else []
+    return any(o.name == op.name and o.correctness.passed is False for o in records)
+
+
+def _ladder(op: OpRow, name: str, wrong: bool) -> blocks.Block:
+    measured = bool(op.readings_measured)
+    rows = [
+        [title, show.us(op.readings.get(p)), show.us(op.readings_replayed.get(p))]
+        + ([show.us(op.readings_measured.get(p))] if measured else [])
+        for p, title in protocol_titles(op).items()
+    ]
+    columns = ["protocol", "closed form", "replayed", *(["measured"] if measured else [])]
+    title = f"{_text(name, NAME)}: what each protocol would have read (per call, us)"
+    # times of a wrong result are shown, but struck through
+    struck = frozenset((row, 3) for row in range(len(rows))) if wrong else frozenset()
+    return blocks.Block(title, columns, rows, struck=struck)
+
+
+def _ladder_notes(report: ReportData) -> list[str]:
+    found, short = blocks.ladder(report, LADDERS), blocks.short_names(report)
+    # the page picks an operation by name, where the text numbers its columns
+    first = next((short.get(op.name, op.name) for op in report.ops if op.symbols), "")
+    kept = [n for n in found.notes if not n.startswith(("in brackets", "op "))] if found else []
+    notes = [_text(n.replace("symbols of op 1", f"symbols of {first}", 1), 600) for n in kept]
+    notes += [
+        _text(f"no ladder for {short.get(op.name, op.name)}: {op.no_ladder}", 600) for op in report.ops[:LADDERS] if op.no_ladder
+    ]  # fmt: skip
+    more = sum(map(has_ladder, report.ops)) - LADDERS
+    return notes + ([f"{show.plural(more, 'more operation')} not shown; all in JSON"] if more > 0 else [])
+
+
+def _idle_bar(report: ReportData, device: DeviceRow, idle: IdleRow) -> dict[str, Any]:
+    """Return the parts of a device's span, scaled to a bar of 1000."""
+    judged = report.clock.state != "disagree"
+    parts = [("busy", "self", "busy", device.busy_us)]
+    if judged:
+        parts += [
+            ("host", "dispatch", "idle, the host had not called yet", max(0.0, idle.host_us - idle.sync_us)),
+            ("sync", "sync", "idle in or right after a synchronise", idle.sync_us),
+            ("launch", "launch", "idle, launched but not started", idle.launch_us),
+            ("quiet", "quiet", "idle, no launch recorded", idle.unattributed_us),
+        ]
+    else:
+        parts.append(("quiet", "quiet", "idle, cause not judged: clocks disagree", idle.idle_us))
+    span, x = device.span_us or 1.0, 0.0
+    drawn: list[dict[str, Any]] = []
+    for kind, swatch, what, value in parts:
+        if value > 0:
+            width = 1000 * value / span
+            text = f"{what} {show.us(value)} us ({show.percent(value / span)})"
+            drawn.append({"kind": kind, "swatch": swatch, "x": round(x, 2), "width": round(width, 2), "text": text})
+            x += width
+    label = _text(f"device {device.device} {device.owner} {device.name}".strip(), 200)
+    label += f": {show.us(device.span_us)} us span, queue {_text(show.queue(device.queue, device.grade), 40)}"
+    return {"label": label, "parts": drawn, "text": "; ".join(p["text"] for p in drawn)}
+
+
+def _pauses(report: ReportData, timeline: Timeline | None) -> dict[str, Any] | None:
+    place = max(range(len(report.idle)), key=lambda n: report.idle[n].long_us, default=None)
+    if place is None or not report.idle[place].pauses:
+        return None
+    idle = report.idle[place]
+    rows = [
+        {
+            "at": show.us(p.at_us), "length": show.us(p.length_us), "cause": _text(p.cause, 200), "before": _text(p.before, NAME),
+            "after": _text(p.after, NAME), "view": f"{place}.{i}" if timeline and place < len(timeline.pauses) and i < len(timeline.pauses[place]) else "",
+        }
+        for i, p in enumerate(idle.pauses)
+    ]  # fmt: skip
+    return {"title": f"Longest idle stretches of device {idle.device}", "rows": rows}

@@ -1,0 +1,1 @@
+"""What the charts of a page show: data only."""

@@ -1,0 +1,1 @@
+"""The comparison report: its data and how it is built."""

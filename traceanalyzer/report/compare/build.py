@@ -1,0 +1,339 @@
+"""A comparison and its findings, frozen into a :class:`~traceanalyzer.report.compare.model.ComparisonData`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from traceanalyzer._version import __version__
+from traceanalyzer.analysis.compare.comparison import Compared, Row
+from traceanalyzer.analysis.compare.sides import Side, Work
+from traceanalyzer.analysis.protocols import TITLES
+from traceanalyzer.doctor.comparison_rule import diagnose_pair
+from traceanalyzer.doctor.finding import Finding
+from traceanalyzer.doctor.registry import COMPARISON_RULES
+from traceanalyzer.doctor.rules.ta208_rank_inversion import inversion_sentence
+from traceanalyzer.doctor.rules.ta704_not_comparable import said
+from traceanalyzer.options import ANALYSIS_THRESHOLDS, SAME_WITHIN
+from traceanalyzer.report.compare.model import (
+    COMPARE_SCHEMA,
+    CompareVerdict,
+    ComparisonData,
+    Condition,
+    KernelComparison,
+    OpComparison,
+    RowStatus,
+    RowVerdict,
+    SideSummary,
+)
+from traceanalyzer.report.model import Abstention, FindingRow, ReportData
+from traceanalyzer.trace.names import short_names
+
+CLAIM_RULES = ("TA706", "TA709")
+_THRESHOLDS = ("same_within", "false_discovery", "clock_change", "claim_tolerance")
+_SAMPLES = 512
+_LOSSES = 50
+
+
+def build_comparison(
+    compared: Compared, base: ReportData, head: ReportData, claims_asked: bool = False, allow_different: bool = False
+) -> ComparisonData:
+    """Return the comparison; ``base`` and ``head`` are the reports its sides were made of."""
+    findings, abstained = diagnose_pair(compared, COMPARISON_RULES)
+    rows = [_finding(f) for f in findings]
+    abstentions = [Abstention(a.rule, a.reason) for a in abstained]
+    abstentions += [Abstention("compare", reason) for reason in _silence(compared)]
+    for name, report, side in (("base", base, compared.base), ("head", head, compared.head)):
+        rows += [replace(f, subject=f"{name}: {f.subject}") for f in report.findings if f.rule in CLAIM_RULES]
+        if claims_asked and side.source == "report":
+            abstentions.append(Abstention("claims", f"{name} is a saved report: a claim is judged on a trace"))
+    losses = [
+        r for r in (compared.ops if compared.basis == "operations" else compared.kernels) if r.verdict == "SLOWER"
+    ]
+    return ComparisonData(
+        schema=COMPARE_SCHEMA,
+        version=__version__,
+        verdict=CompareVerdict(compared.status, _headline(compared, losses, base, head)),  # type: ignore[arg-type]
+        base=_side(compared.base, base),
+        head=_side(compared.head, head),
+        ops=[_operation(r) for r in compared.ops],
+        kernels=_kernels(compared.kernels),
+        basis=compared.basis,
+        geomean_ratio=_rounded(compared.geomean),
+        geomean_ci95=_pair(compared.geomean_interval),
+        matched_share=(round(compared.shares[0], 6), round(compared.shares[1], 6)),
+        losses=[r.shown.name for r in losses[:_LOSSES]],
+        winners=compared.winners,
+        rank_inversion=bool(compared.inverted),
+        differences=[Condition(d.what, d.base, d.head, d.refuses) for d in compared.differences],
+        allowed_different=allow_different,
+        regression_pct=_regression(compared),
+        findings=sorted(rows, key=lambda f: ("error", "warning", "note").index(f.severity)),
+        abstentions=abstentions,
+        thresholds={n: compared.options.threshold(ANALYSIS_THRESHOLDS[n]) for n in _THRESHOLDS},
+    )
+
+
+def _finding(f: Finding) -> FindingRow:
+    return FindingRow(f.rule, f.title, f.severity.value, str(f.grade), f.subject, f.message, f.numbers, [], f.remedy)
+
+
+def _side(side: Side, report: ReportData) -> SideSummary:
+    conditions = {c.what: c.value for c in side.conditions if c.value}
+    if side.clock_mhz is not None:
+        conditions["SM clock"] = f"{side.clock_mhz:.0f} MHz"
+    threads = [t for t in report.threads if t.kernel_dispatch_p50_us is not None]
+    busiest = max(threads, key=lambda t: t.kernel_launches, default=None)
+    return SideSummary(
+        name=side.name,
+        source=side.source,
+        verdict=report.verdict,
+        trace=report.trace,
+        devices=report.devices,
+        dispatch_p50_us=busiest.kernel_dispatch_p50_us if busiest and not side.host_broken else None,
+        conditions=conditions,
+        findings=list(dict.fromkeys(f.rule for f in report.findings)),
+        kernels_left_out=side.kernels_left_out,
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
+
+
+def _pair(values: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if values is None else (round(values[0], 6), round(values[1], 6))
+
+
+def _p50(work: Work | None) -> float | None:
+    return None if work is None or not work.measure else round(work.times.p50_ns / 1000, 6)
+
+
+def _samples(work: Work | None) -> list[float]:
+    return [] if work is None else [v / 1000 for v in work.times.values[:_SAMPLES].tolist()]
+
+
+def _worth(row: Row, side: int) -> float | None:
+    return round(row.ratio.effective[side], 1) if row.ratio is not None else None
+
+
+def _operation(row: Row) -> OpComparison:
+    base, head, ratio, ladder = row.base, row.head, row.ratio, row.ladders
+    sentence = inversion_sentence(ladder) if ladder is not None and ladder.flips else ""
+    return OpComparison(
+        name=row.shown.name,
+        short_name=row.shown.short_name,
+        head_name=head.name if head else "",
+        status=cast(RowStatus, row.status),
+        matched_by=row.how,
+        measure=row.shown.measure or "nothing",
+        base_p50_us=_p50(base),
+        head_p50_us=_p50(head),
+        ratio=_rounded(ratio.ratio) if ratio else None,
+        ratio_ci95=_pair(ratio.interval) if ratio else None,
+        verdict=cast("RowVerdict | None", row.verdict),
+        reason=row.reason,
+        n_needed=ratio.n_needed if ratio else None,
+        base_n=base.times.count if base else None,
+        head_n=head.times.count if head else None,
+        base_effective_n=_worth(row, 0),
+        head_effective_n=_worth(row, 1),
+        block_bootstrap=bool(ratio and ratio.blocks),
+        base_dispatch_p50_us=base.dispatch_us if base else None,
+        head_dispatch_p50_us=head.dispatch_us if head else None,
+        base_event_reading_us=base.event_reading_us if base else None,
+        head_event_reading_us=head.event_reading_us if head else None,
+        base_span_p50_us=base.span_us if base else None,
+        head_span_p50_us=head.span_us if head else None,
+        base_period_p50_us=base.period_us if base else None,
+        head_period_p50_us=head.period_us if head else None,
+        base_queue=base.queue if base else "",
+        head_queue=head.queue if head else "",
+        base_readings=_readings(ladder.base_us) if ladder else dict(base.readings_us) if base else {},
+        head_readings=_readings(ladder.head_us) if ladder else dict(head.readings_us) if head else {},
+        measured=sorted(ladder.measured) if ladder else [],
+        winners=ladder.winners if ladder else {},
+        flips=list(ladder.flips) if ladder else [],
+        inversion=sentence,
+        base_samples_us=_samples(base),
+        head_samples_us=_samples(head),
+        base_dispatch_samples_us=base.dispatch_samples_us[:_SAMPLES] if base else [],
+        head_dispatch_samples_us=head.dispatch_samples_us[:_SAMPLES] if head else [],
+    )
+
+
+def _readings(values: dict[str, float | None]) -> dict[str, float | None]:
+    return {p: _rounded(v) for p, v in values.items()}
+
+
+def _kernels(rows: list[Row]) -> list[KernelComparison]:
+    """Return the kernels, by the larger of both totals; short names are told apart over both sides."""
+    ordered = sorted(rows, key=lambda r: -max(r.base.total_us if r.base else 0.0, r.head.total_us if r.head else 0.0))
+    names = short_names([r.shown.name for r in ordered])
+    return [_kernel(r, n) for r, n in zip(ordered, names, strict=True)]
+
+
+def _kernel(row: Row, short: str) -> KernelComparison:
+    base, head, ratio = row.base, row.head, row.ratio
+    return KernelComparison(
+        name=row.shown.name,
+        short_name=short,
+        head_name=head.name if head else "",
+        status=cast(RowStatus, row.status),
+        matched_by=row.how,
+        grid=base.config if base else "",
+        head_grid=head.config if head else "",
+        base_p50_us=_p50(base),
+        head_p50_us=_p50(head),
+        ratio=_rounded(ratio.ratio) if ratio else None,
+        ratio_ci95=_pair(ratio.interval) if ratio else None,
+        verdict=cast("RowVerdict | None", row.verdict),
+        reason=row.reason,
+        n_needed=ratio.n_needed if ratio else None,
+        base_n=base.times.count if base else None,
+        head_n=head.times.count if head else None,
+        base_effective_n=_worth(row, 0),
+        head_effective_n=_worth(row, 1),
+        block_bootstrap=bool(ratio and ratio.blocks),
+        base_total_us=base.total_us if base else None,
+        head_total_us=head.total_us if head else None,
+        base_dispatch_p50_us=base.dispatch_us if base else None,
+        head_dispatch_p50_us=head.dispatch_us if head else None,
+        base_event_reading_us=base.event_reading_us if base else None,
+        head_event_reading_us=head.event_reading_us if head else None,
+        base_queue=base.queue if base else "",
+        head_queue=head.queue if head else "",
+        base_samples_us=_samples(base),
+        head_samples_us=_samples(head),
+    )
+
+
+def _regression(compared: Compared) -> float | None:
+    """Return the percent by which the worst operation got slower at least: the near end of its interval.
+
+    Of the kernels together where no operation is matched. A loss that is not judged SLOWER counts nothing.
+    """
+    if compared.basis == "operations":
+        judged = [r for r in compared.ops if r.ratio is not None and r.ratio.interval is not None]
+        lows = [r.ratio.interval[0] for r in judged if r.verdict == "SLOWER" and r.ratio and r.ratio.interval]
+        return round(100 * (max(lows) - 1), 3) if lows else 0.0 if judged else None
+    if compared.geomean_interval is None:
+        return None
+    return round(100 * (compared.geomean_interval[0] - 1), 3) if compared.status == "slower" else 0.0
+
+
+def _silence(compared: Compared) -> list[str]:
+    reasons = list(compared.broken)
+    for name, side in (("base", compared.base), ("head", compared.head)):
+        if side.host_broken:
+            reasons.append(f"dispatch, readings and ladder of {name}: {side.host_broken}; self-times stand")
+        if side.kernels_left_out:
+            reasons.append(f"{side.kernels_left_out} more kernels of {name}, beyond the {len(side.kernels)} largest")
+        without = sum(not len(w.times.values) for w in (*side.ops, *side.kernels) if w.measure)
+        if without:
+            reasons.append(
+                f"dependence and shape of {without} rows of {name}: its report kept no samples; the interval of its median, widened, stands in (save it with report --format json)"
+            )
+    ops = [r for r in compared.ops if r.base and r.head and r.base.measure not in ("", "self-time")]
+    if ops and ops[0].base:
+        protocols = ", ".join(dict.fromkeys(TITLES.get(r.base.measure, r.base.measure) for r in ops if r.base))
+        reasons.append(
+            f"self-time: a side has no device rows; compared is what the captures measured end to end ({protocols})"
+        )
+    if compared.basis == "kernels" and compared.judged_share < 0.995:
+        reasons.append(
+            f"the overall ratio of kernels with {1 - compared.judged_share:.0%} of base's kernel time: no counterpart, or too few runs"
+        )
+    return reasons
+
+
+def _headline(compared: Compared, losses: list[Row], base: ReportData, head: ReportData) -> str:
+    if compared.broken:
+        return f"Cannot judge: {compared.broken[0].rstrip('.')}."
+    if compared.refused:
+        hard = [d for d in compared.differences if d.refuses]
+        return f"Not comparable: {said(hard)}. --allow-different compares anyway."
+    text = _ratio_sentence(compared)
+    if losses and compared.status != "slower":
+        names = ", ".join(f"{r.shown.short_name} {r.ratio.ratio:.3g}x" for r in losses[:3] if r.ratio and r.ratio.ratio)
+        text += f" Slower: {names}{f' and {len(losses) - 3} more' if len(losses) > 3 else ''}."
+    for row in compared.inverted[:1]:
+        sentence = inversion_sentence(row.ladders) if row.ladders else ""
+        if sentence:
+            text += f" The ranking depends on the protocol: {sentence}."
+    return text + _end_to_end(compared) + (_host_change(base, head) if compared.basis != "nothing" else "")
+
+
+def _end_to_end(compared: Compared) -> str:
+    """Return what a call costs on the whole where kernels tie and dispatch does not: what a graph is for."""
+    rows = [r for r in compared.ops if r.ladders is not None]
+    found = rows[0].ladders if len(rows) == 1 else None
+    if found is None or found.winners.get("profiler_self_time") != "tie":
+        return ""
+    base, head = found.base_us["wall_sync_once"], found.head_us["wall_sync_once"]
+    winner = found.winners.get("wall_sync_once", "tie")
+    if winner == "tie" or not base or not head or max(base / head, head / base) < 1.05:
+        return ""
+    read = "reads" if "wall_sync_once" in found.measured else "would read"
+    return f" End to end they differ: a wall clock around the loop {read} {max(base / head, head / base):.3g}x less in {winner}."
+
+
+def _host_change(base: ReportData, head: ReportData) -> str:
+    """Return what became of the queue, where it changed: a graph changes no kernel, but who waits for whom."""
+    busiest = [max(r.devices, key=lambda d: d.busy_us, default=None) for r in (base, head)]
+    if busiest[0] is None or busiest[1] is None:
+        return ""
+    states = [d.queue for d in busiest if d is not None]
+    if states[0] == states[1] or "unknown" in states:
+        return ""
+    said = [f"{d.queue}, busy {d.busy_fraction:.0%}" for d in busiest if d is not None and d.busy_fraction is not None]
+    return f" The queue changed: base {said[0]}; head {said[1]}." if len(said) == 2 else ""
+
+
+def _four(value: float) -> str:
+    return f"{value:.4f}" if value < 10 else f"{value:.4g}"
+
+
+def _named(row: Row) -> str:
+    names = list(dict.fromkeys(w.short_name for w in (row.base, row.head) if w is not None))
+    return f"`{names[0]}`" if len(names) == 1 else f"`{names[1]}` against `{names[0]}`"
+
+
+def _percent(compared: Compared) -> str:
+    return f"{100 * max(0.0, compared.options.threshold(SAME_WITHIN)):.3g}"
+
+
+def _ratio_sentence(compared: Compared) -> str:
+    if compared.same_recording:
+        return "Same: both sides hold the same recording."
+    if compared.basis == "nothing" or compared.geomean is None:
+        a, b = compared.shares
+        if not compared.ops and not compared.kernels:
+            return "Undecided: neither side has work to compare."
+        matched = [r for r in compared.ops if r.base and r.head]
+        if matched:
+            why = next((f": {r.reason}" for r in matched if r.reason), "")
+            return f"Undecided: no ratio for {_named(matched[0]) if len(matched) == 1 else f'{len(matched)} matched operations'}{why}."
+        return (
+            f"Undecided: no operation is matched and {a:.0%} of base's and {b:.0%} of head's kernel time has a counterpart; no overall ratio. "
+            "The rows stand one by one."
+        )  # fmt: skip
+    ratio, interval = compared.geomean, compared.geomean_interval
+    single = compared.ops and compared.judged == 1 and compared.basis == "operations"
+    rows = [r for r in compared.ops if r.ratio is not None and r.base is not None]
+    measure = rows[0].base.measure if rows and rows[0].base and compared.basis == "operations" else "self-time"
+    what = TITLES.get(measure, measure) if measure != "self-time" else "self-time"
+    where = _named(rows[0]) if single else f"{compared.judged} {compared.basis}"
+    mean = "" if single else " (geometric mean)" if compared.basis == "operations" else " (weighted by base's time)"
+    bounds = f", 95 % interval {_four(interval[0])} to {_four(interval[1])}" if interval else ", no interval"
+    said_ratio = f"ratio {_four(ratio)}{bounds}"
+    if compared.status == "faster":
+        return f"Faster: head is {1 / ratio:.3g}x faster by {what} over {where}{mean}; {said_ratio}."
+    if compared.status == "slower":
+        return f"Slower: head is {ratio:.3g}x slower by {what} over {where}{mean}; {said_ratio}."
+    if compared.status == "same":
+        return f"Same: {what} over {where}{mean} within {_percent(compared)} %; {said_ratio}."
+    needed = rows[0].ratio.n_needed if single and rows[0].ratio else None
+    more = f" About {needed:,} values per side would decide." if needed else ""
+    why = f" ({rows[0].reason})" if single and rows[0].reason else ""
+    return f"Undecided: {what} over {where}{mean} supports no claim; {said_ratio}{why}.{more}"

@@ -1,0 +1,220 @@
+"""A finished report as one side of a comparison. Reports may come from files: every number is looked at before use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isfinite
+
+import numpy as np
+
+from traceanalyzer.analysis.compare.sides import Condition, Side, Work
+from traceanalyzer.analysis.compare.statistics import Times, device_step
+from traceanalyzer.analysis.protocols import Symbols
+from traceanalyzer.analysis.symbols import STEADY_CALLS, UNSEEN
+from traceanalyzer.report.captured import OperationRecord, Sidecar
+from traceanalyzer.report.model import KernelRow, OpRow, ReportData
+from traceanalyzer.trace.names import short_names
+from traceanalyzer.trace.tables import Int64
+
+MOST_KERNELS = 1000
+"""Largest kernels of a side that are compared, by total time; the rest is counted."""
+_LIMIT_US = 1e12
+_MACHINE = ("latency", "record", "sync", "gap", "clear", "clear_dispatch")
+_HOST_FLAGS = ("with_stack", "record_shapes", "profile_memory", "with_modules", "with_flops")
+
+
+def side_of(report: ReportData, source: str = "trace") -> Side:
+    """Return the side; ``source`` is ``trace`` or ``report`` (a saved one)."""
+    capture = report.capture
+    step = report.trace.resolution_us
+    written = max(1, round(step * 1000)) if isfinite(step) and step <= 1e6 else 1
+    step_ns = max(
+        written, device_step([_nanoseconds(r.samples_us) for k in report.kernels for r in (k.variants or [k])])
+    )
+    kernels = [w for row in report.kernels for w in _kernels(row, step_ns)]
+    kernels.sort(key=lambda w: -w.total_us)
+    records = {o.name: o for o in capture.operations} if capture else {}
+    has_rows = report.trace.device_activities > 0
+    measured = any(p.samples_us for o in records.values() for p in o.protocols)
+    ops = [_operation(row, records.get(row.name), step_ns) for row in report.ops if row.self_time_p50_us is not None]
+    if not has_rows:
+        ops = [_captured(o) for o in records.values()]
+    return Side(
+        name=report.trace.name,
+        source=source,
+        ops=ops,
+        kernels=kernels[:MOST_KERNELS],
+        conditions=_conditions(report, capture),
+        clock_mhz=_clock(capture),
+        throttled=_throttled(capture),
+        broken="" if has_rows or measured else _integrity(report),
+        host_broken=_host_broken(report),
+        has_device_rows=has_rows,
+        kernels_left_out=max(0, len(kernels) - MOST_KERNELS),
+    )
+
+
+def _integrity(report: ReportData) -> str:
+    errors = [f for f in report.findings if f.severity == "error" and f.rule.startswith("TA1")]
+    return errors[0].message if errors else "no device activity"
+
+
+def _host_broken(report: ReportData) -> str:
+    if report.clock.state == "disagree":
+        return "host and device clocks disagree"
+    if report.coverage.rows and not report.coverage.linked:
+        return "no device row is linked to a launch"
+    return ""
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and isfinite(value) and abs(value) <= _LIMIT_US else None
+
+
+def _nanoseconds(samples: Sequence[float]) -> Int64:
+    found = np.asarray(samples, dtype=np.float64)
+    found = found[np.isfinite(found) & (found >= 0) & (found <= _LIMIT_US)]
+    return np.rint(found * 1000).astype(np.int64)
+
+
+def _times(
+    count: int,
+    p50_us: float | None,
+    samples: Sequence[float],
+    lag: float | None,
+    interval: tuple[float, float] | None,
+    step_ns: int = 1,
+) -> Times:
+    values = _nanoseconds(samples)
+    middle = _number(p50_us)
+    p50 = middle * 1000 if middle is not None and middle >= 0 else float(np.median(values)) if len(values) else 0.0
+    low, high = (_number(v) for v in interval) if interval is not None else (None, None)
+    # an interval that does not hold its median is no interval of it
+    bounds = (
+        (low * 1000, high * 1000)
+        if low is not None and high is not None and 0 <= low * 1000 <= p50 <= high * 1000
+        else None
+    )
+    known = lag if lag is not None and isfinite(lag) and -1 <= lag <= 1 else None
+    return Times(max(count, len(values), 0), p50, values, known, bounds, step_ns)
+
+
+def _kernels(row: KernelRow, step_ns: int) -> list[Work]:
+    if row.variants:
+        return [w for v in row.variants for w in _kernels(v, step_ns)]
+    total = _number(row.total_us)
+    return [
+        Work(
+            name=row.name,
+            short_name=row.short_name,
+            times=_times(row.count, row.p50_us, row.samples_us, row.lag_one, row.p50_ci95_us, step_ns),
+            config=row.config or "",
+            total_us=max(total, 0.0) if total is not None else 0.0,
+            first_us=_number(row.first_us),
+            dispatch_us=_number(row.dispatch_p50_us),
+            event_reading_us=_number(row.event_reading_us),
+            queue="in graph" if row.count and row.in_graph == row.count else row.queue,
+        )
+    ]
+
+
+def _operation(row: OpRow, record: OperationRecord | None, step_ns: int) -> Work:
+    count = row.samples_of or max(row.iterations - row.iterations_without_work, 0)
+    times = _times(count, row.self_time_p50_us, row.samples_us, row.lag_one, row.self_time_ci95_us, step_ns)
+    work = Work(
+        name=row.name,
+        short_name=short_names([row.name])[0],
+        times=times,
+        method=row.method,
+        total_us=times.count * times.p50_ns / 1000,
+        kernels_per_call=row.kernels_per_iteration,
+        dispatch_us=_number(row.dispatch_p50_us),
+        dispatch_samples_us=[v for v in row.dispatch_samples_us if isfinite(v) and 0 <= v <= _LIMIT_US],
+        event_reading_us=_number(row.readings_replayed.get("event_pair") or row.readings.get("event_pair")),
+        span_us=_number(row.span_p50_us),
+        period_us=_number(row.period_p50_us),
+        queue=row.queue,
+        symbols=_symbols(row.symbols),
+        seen=frozenset(n for n in _MACHINE if (how := row.symbol_sources.get(n, "")) and how not in UNSEEN.values() and not how.startswith(("typical", "256 MiB"))),
+        readings_us={p: _number(v) for p, v in row.readings.items()},
+    )  # fmt: skip
+    return _with_record(work, record)
+
+
+def _with_record(work: Work, record: OperationRecord | None) -> Work:
+    """Return the work with what its capture knew: measured protocols, inputs, cache, whether the result was right."""
+    if record is None:
+        return work
+    flush, check = record.flush, record.correctness
+    measured = {p.protocol: _times(p.n, p.p50_us, p.samples_us, None, p.ci95_us) for p in record.protocols if p.p50_us}
+    return replace(
+        work,
+        measured=measured,
+        inputs=dict(record.inputs),
+        flush=flush.kind + (f" of {flush.buffer_bytes} bytes" if flush.buffer_bytes else ""),
+        captured=True,
+        checked=check.passed is True,
+        bytes_moved=record.bytes_moved,
+        wrong=(check.reason or "it differs from the reference") if check.passed is False else "",
+    )
+
+
+def _captured(record: OperationRecord) -> Work:
+    """Return an operation that left no device row: what was measured around it."""
+    work = Work(record.name, short_names([record.name])[0], Times(0, 0.0), measure="", method="capture annotation")
+    return _with_record(work, record)
+
+
+def _symbols(values: dict[str, float | list[float]]) -> Symbols | None:
+    """Return the symbols in nanoseconds, None where the report has no whole set."""
+
+    def times(name: str) -> tuple[float, ...]:
+        found = values.get(f"{name}_us")
+        listed = found if isinstance(found, list) else [found] if found is not None else []
+        return tuple(v * 1000 for v in listed if _number(v) is not None)
+
+    dispatch, kernels = times("dispatch"), times("kernels")
+    machine = {n: t[0] for n in _MACHINE if (t := times(n))}
+    if not dispatch or len(machine) < len(_MACHINE):
+        return None
+    try:
+        return Symbols(dispatch, kernels, **machine, calls=STEADY_CALLS, depth=10 * STEADY_CALLS, graph_calls=100)
+    except ValueError:
+        return None
+
+
+def _conditions(report: ReportData, capture: Sidecar | None) -> list[Condition]:
+    trace = report.trace
+    names = sorted({d.name for d in trace.devices if d.name}) or (
+        [capture.device.name] if capture and capture.device.name else []
+    )
+    chosen = ", ".join(f"{k} {v}" for k, v in trace.selection.items() if k != "range_instances")
+    versions = (capture.versions if capture else {}) | trace.versions
+    found = [
+        Condition("device", ", ".join(names), True),
+        Condition("devices at work", str(len(report.devices)) if report.devices else "", False),
+        Condition("origin", "simulated" if trace.simulated else "recorded on a device", True),
+        Condition("selection", chosen or "everything", True),
+        *(Condition(f"{name} version", str(value), False) for name, value in versions.items()),
+        Condition("profiler options", ", ".join(f for f in _HOST_FLAGS if trace.profiler_flags.get(f)) or "none", False),
+        Condition("resolution of times", f"{trace.resolution_us:g} us" if trace.resolution_us >= 1 else "under 1 us", False),
+    ]  # fmt: skip
+    if capture is not None:
+        found.append(Condition("framework", capture.framework, False))
+        switches = ", ".join(f"{k}={v}" for k, v in sorted(capture.environment.items()))
+        found.append(Condition("environment switches", switches or "none", False))
+    return found
+
+
+def _clock(capture: Sidecar | None) -> float | None:
+    during = [c.sm_clock_mhz for c in capture.clocks if c.sm_clock_mhz and c.when == "during"] if capture else []
+    every = during or (
+        [c.sm_clock_mhz for c in capture.clocks if c.sm_clock_mhz and c.when == "after"] if capture else []
+    )
+    return float(np.median(every)) if every else None
+
+
+def _throttled(capture: Sidecar | None) -> str:
+    reasons = {r for c in capture.clocks for r in c.throttle_reasons if "idle" not in r.lower()} if capture else set()
+    return ", ".join(sorted(reasons))

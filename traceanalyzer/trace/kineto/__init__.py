@@ -1,0 +1,1 @@
+"""The Kineto decoder: Chrome JSON text to the tables every format fills."""

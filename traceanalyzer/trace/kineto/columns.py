@@ -1,0 +1,402 @@
+"""Collects rows of the event stream into columns, batch by batch, so that no row object outlives its batch."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import DecodeError, Raw, Struct, ValidationError
+
+from traceanalyzer.errors import TraceFormatError
+from traceanalyzer.options import ReadLimits
+from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind, kind_of
+from traceanalyzer.trace.kineto.decimal_times import column_to_ns, finest_step_ns
+from traceanalyzer.trace.kineto.own_events import RECORD_NAME
+from traceanalyzer.trace.kineto.repair import decode_text
+from traceanalyzer.trace.kineto.rows import TAGGED, CallArgs, DeviceArgs, LooseRow, Row, SyncArgs
+from traceanalyzer.trace.launch_names import ApiClass, classify_api
+from traceanalyzer.trace.salvage import Salvage
+from traceanalyzer.trace.tables import NO_ID
+
+_TYPES: list[type[Struct]] = [*TAGGED, LooseRow]
+_LOOSE = RowKind.UNKNOWN
+_KINDS: list[RowKind] = [*TAGGED.values(), _LOOSE]
+_TYPE_CODE = {t: number for number, t in enumerate(_TYPES)}
+_DIGITS = re.compile(r"-?\d+")
+_DEVICE_ARGS = msgspec.json.Decoder(list[DeviceArgs])
+_CALL_ARGS = msgspec.json.Decoder(list[CallArgs])
+_SYNC_ARGS = msgspec.json.Decoder(list[SyncArgs])
+_STRINGS = msgspec.json.Decoder(list[str])
+_INTS = msgspec.json.Decoder(list[int])
+
+Column = list[npt.NDArray[Any]]
+
+
+class Interner(dict[Any, int]):
+    """Gives equal keys equal small numbers, in order of first sight; ``values_in_order`` lists them back."""
+
+    def __init__(self, normalise: Callable[[Any], Any] | None = None) -> None:
+        super().__init__()
+        self._normalise = normalise
+        self.values_in_order: list[Any] = []
+        self._of_value: dict[Any, int] = {}
+
+    def __missing__(self, key: Any) -> int:
+        value = self._normalise(key) if self._normalise else key
+        number = self._of_value.get(value)
+        if number is None:
+            number = self._of_value[value] = len(self.values_in_order)
+            self.values_in_order.append(value)
+        self[key] = number
+        return number
+
+
+def id_text(raw: bytes) -> str:
+    """Return a pid or tid as text: quotes gone, so that ``"25738"`` and ``25738`` are one thread."""
+    text = raw.decode("utf-8", "replace").strip()
+    if text.startswith('"'):
+        text = decode_text(raw)[0]
+    return text.strip() if text not in ("", "null") else ""
+
+
+def to_int(value: object) -> int | None:
+    """Return an id written as number, decimal string or ``"stream 7"``; None when there is none in it."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, float):
+        return int(value) if abs(value) < 1 << 62 else None  # NaN compares false
+    if isinstance(value, str):
+        found = _DIGITS.findall(value)
+        value = int(found[-1]) if len(found) == 1 or (value.lower().startswith("stream") and found) else None
+    if isinstance(value, int):
+        # 64-bit addresses and hashes come unsigned; two's complement keeps them distinct
+        return value if -(1 << 63) < value < 1 << 63 else (value & (1 << 63) - 1)
+    return None
+
+
+class Columns:
+    """Grows one set of columns per kind of row."""
+
+    def __init__(self, limits: ReadLimits, salvage: Salvage) -> None:
+        self._limits = limits
+        self.salvage = salvage
+        self.names = Interner()
+        self.pids = Interner(id_text)
+        self.tids = Interner(id_text)
+        self.apis = Interner()
+        self.configs = Interner()
+        self.columns: dict[RowKind, dict[str, Column]] = {}
+        self.skipped: Counter[str] = Counter()
+        self.unknown: Counter[str] = Counter()
+        self.process_names: dict[str, str] = {}
+        self.process_labels: dict[str, str] = {}
+        self.thread_names: dict[tuple[str, str], str] = {}
+        self.halves: list[tuple[RowKind, str, Row]] = []
+        self.events = 0
+        self.own_events = 0
+        self.own_record = b""
+        self.rows = 0
+        self.python_rows = 0
+        self.step_ns = 1000
+
+    # -- batches --------------------------------------------------------------------------------------
+
+    def add(self, rows: list[Struct]) -> None:
+        """Take one batch of the event stream."""
+        first = self.events + self.own_events
+        self.events += len(rows)
+        codes = np.fromiter(map(_TYPE_CODE.__getitem__, map(type, rows)), dtype=np.uint8, count=len(rows))
+        kinds: dict[RowKind, list[int]] = {}
+        for code, count in enumerate(np.bincount(codes, minlength=len(_TYPES)).tolist()):
+            if not count:
+                continue
+            kind = _KINDS[code]
+            if kind is RowKind.SKIP:
+                category = str(_TYPES[code].__struct_config__.tag)
+                self.skipped[category] += count
+                self.python_rows += count if category == "python_function" else 0
+            else:
+                kinds.setdefault(kind, []).append(code)
+        for kind, of_kind in kinds.items():
+            at = np.flatnonzero(codes == of_kind[0] if len(of_kind) == 1 else np.isin(codes, of_kind))
+            chosen: list[Any] = [rows[i] for i in at.tolist()]
+            if kind is _LOOSE:
+                self._add_loose(chosen, at + first)
+                continue
+            if kind is RowKind.OURS:
+                self._add_own([(r.name, r.args) for r in chosen])
+                continue
+            complete = [r.ph == "X" for r in chosen]
+            if not all(complete):
+                for row, whole in zip(chosen, complete, strict=True):
+                    if not whole:
+                        self._add_half(kind, row)
+                chosen = [r for r, whole in zip(chosen, complete, strict=True) if whole]
+                at = at[np.array(complete)]
+            self._add_complete(kind, chosen, at + first)
+        if self.rows > self._limits.max_rows:
+            raise TraceFormatError(
+                "too_large",
+                f"more than {self._limits.max_rows} rows to keep",
+                hint="record a shorter window, or raise the limit with --max-rows",
+            )
+
+    def _add_own(self, rows: list[tuple[str, Raw]]) -> None:
+        """Count events that an earlier annotate of ours added; keep the record it left of itself."""
+        self.events -= len(rows)
+        self.own_events += len(rows)
+        for name, args in rows:
+            if name == RECORD_NAME and not self.own_record:
+                self.own_record = bytes(args)
+
+    def _add_half(self, kind: RowKind, row: Row) -> None:
+        if row.ph in ("B", "E"):
+            self.halves.append(
+                (kind, row.ph, Row(row.name, row.ph, row.pid, row.tid, row.ts, row.dur, getattr(row, "args", Raw(b""))))
+            )
+        else:
+            self.skipped[f"ph {row.ph[:8]}" if row.ph else "no ph"] += 1
+
+    def _add_loose(self, rows: list[LooseRow], order: npt.NDArray[np.int64]) -> None:
+        """Sort rows whose fields are all still text into the same columns.
+
+        Rows are looked at one by one only where they are kept: most of a file may come this way.
+        """
+        pairs = list(zip(_texts([r.cat for r in rows]), _texts([r.ph for r in rows]), strict=True))
+        chosen: dict[tuple[bytes, bytes], tuple[RowKind, str]] = {}
+        for (raw_category, raw_ph), count in Counter(pairs).items():
+            category, ph = self._text(raw_category), self._text(raw_ph)
+            kind = kind_of(category) if category else RowKind.UNKNOWN
+            if kind is RowKind.OURS:
+                mine = [row for row, pair in zip(rows, pairs, strict=True) if pair == (raw_category, raw_ph)]
+                self._add_own([(self._text(r.name), r.args) for r in mine])
+            elif ph == "M" or (not ph and not category) or (kind is not RowKind.SKIP and ph in ("X", "B", "E")):
+                if kind is RowKind.UNKNOWN and category and ph != "M":
+                    self.unknown[category[:60]] += count
+                else:
+                    chosen[raw_category, raw_ph] = kind, ph
+            else:
+                self.skipped[category or f"ph {ph[:8]}"] += count
+                self.python_rows += count if category == "python_function" else 0
+        by_kind: dict[RowKind, list[int]] = {}
+        for i in [i for i, pair in enumerate(pairs) if pair in chosen]:
+            kind, ph = chosen[pairs[i]]
+            row = rows[i]
+            if ph == "M":
+                self._add_metadata(row)
+            elif not ph:
+                if bytes(row.traceEvents):
+                    self._add_nested(bytes(row.traceEvents))
+                else:
+                    self.skipped["event without a phase" if bytes(row.ts) else "empty event"] += 1
+            elif ph == "X":
+                by_kind.setdefault(kind, []).append(i)
+            else:
+                self.halves.append((kind, ph, _as_row(self._text(row.name), ph, row)))
+        for kind, places in by_kind.items():
+            names = self._all_texts([rows[i].name for i in places])
+            found = [_as_row(name, "X", rows[i]) for name, i in zip(names, places, strict=True)]
+            self._add_complete(kind, found, order[places])
+
+    def _all_texts(self, raws: list[Raw]) -> list[str]:
+        try:
+            names: list[str] = _STRINGS.decode(b"[" + b",".join(raws) + b"]")
+            if len(names) == len(raws):
+                return names
+        except (DecodeError, RecursionError):
+            pass
+        return [self._text(r) for r in raws]
+
+    def _text(self, raw: Raw | bytes) -> str:
+        text = bytes(raw)
+        if not text:
+            return ""
+        try:
+            value = msgspec.json.decode(text)
+        except (DecodeError, RecursionError):
+            value, damaged = decode_text(text)
+            if damaged:
+                self.salvage.repaired["name with bytes that are not UTF-8"] += 1
+        return value if isinstance(value, str) else ""
+
+    def _add_nested(self, text: bytes) -> None:
+        # a list of whole traces: take the events of each
+        try:
+            rows = msgspec.json.decode(text, type=list[LooseRow])
+        except (DecodeError, RecursionError):
+            self.salvage.excluded["trace inside the events that cannot be read"] += 1
+            return
+        self.salvage.note("events held whole traces; their events were taken")
+        self.add([r for r in rows if not bytes(r.traceEvents)])
+
+    def _add_metadata(self, row: LooseRow) -> None:
+        what = self._text(row.name)
+        if what not in ("process_name", "thread_name", "process_labels"):
+            return
+        try:
+            args = msgspec.json.decode(row.args, type=dict[str, Any])
+        except (DecodeError, RecursionError):
+            return
+        pid, tid = id_text(bytes(row.pid)), id_text(bytes(row.tid))
+        value = str(args.get("labels" if what == "process_labels" else "name", ""))[:200]
+        if what == "process_name":
+            self.process_names[pid] = value
+        elif what == "process_labels":
+            self.process_labels[pid] = value
+        else:
+            self.thread_names[pid, tid] = value
+
+    # -- complete rows --------------------------------------------------------------------------------
+
+    def _add_complete(self, kind: RowKind, rows: list[Any], order: npt.NDArray[np.int64]) -> None:
+        n = len(rows)
+        if not n:
+            return
+        self.rows += n
+        stamps = [r.ts for r in rows]
+        into = self.columns.setdefault(kind, {})
+
+        def put(column: str, values: npt.NDArray[Any]) -> None:
+            into.setdefault(column, []).append(values)
+
+        def interned(table: Interner, keys: Iterable[Any]) -> npt.NDArray[np.int32]:
+            return np.fromiter(map(table.__getitem__, keys), dtype=np.int32, count=n)
+
+        put("start_ns", column_to_ns(stamps))
+        put("dur_ns", column_to_ns([r.dur for r in rows]))
+        put("pid", interned(self.pids, _texts([r.pid for r in rows])))
+        put("tid", interned(self.tids, _texts([r.tid for r in rows])))
+        if kind is RowKind.CALL:
+            put("name", interned(self.apis, [r.name for r in rows]))
+            args = self._decode_args(rows, _CALL_ARGS, CallArgs)
+            put("corr", _ids([a.correlation for a in args]))
+            put("external", _ids([a.external for a in args]))
+            put("order", order)
+            return
+        put("name", interned(self.names, [r.name for r in rows]))
+        if kind in DEVICE_KINDS:
+            if self.step_ns > 1:
+                self.step_ns = min(self.step_ns, finest_step_ns(stamps), finest_step_ns([r.dur for r in rows]))
+            device_args = self._decode_args(rows, _DEVICE_ARGS, DeviceArgs)
+            for column in ("device", "context", "stream", "external", "moved_bytes", "graph_node"):
+                put(column, _ids([getattr(a, column) for a in device_args]))
+            put("corr", _ids([a.correlation for a in device_args]))
+            put(
+                "config",
+                interned(
+                    self.configs, ((bytes(a.grid), bytes(a.block), a.registers, a.shared_bytes) for a in device_args)
+                ),
+            )
+            put("order", order)
+        elif kind is RowKind.DEVICE_SYNC:
+            sync_args = self._decode_args(rows, _SYNC_ARGS, SyncArgs)
+            put("device", _ids([a.device for a in sync_args]))
+            put("stream", _ids([a.stream for a in sync_args]))
+
+    def _decode_args(self, rows: list[Any], decoder: Any, shape: type[Any]) -> list[Any]:
+        texts = [r.args for r in rows]
+        try:
+            joined = b",".join(texts)
+            if b",," in joined or joined[:1] != b"{" or joined[-1:] == b",":  # some row has no arguments
+                joined = b",".join([bytes(t) or b"{}" for t in texts])
+            return list(decoder.decode(b"[" + joined + b"]"))
+        except (DecodeError, RecursionError):
+            return [self._decode_one_args(bytes(t), shape) for t in texts]
+
+    def _decode_one_args(self, text: bytes, shape: type[Any]) -> Any:
+        """Decode arguments whose types are not the usual ones: strings for numbers, other spellings."""
+        if not text:
+            return shape()
+        try:
+            raw = msgspec.json.decode(text, type=dict[str, Raw])
+        except (DecodeError, ValidationError, RecursionError):
+            return shape()
+        values: dict[str, Any] = {}
+        for info in msgspec.structs.fields(shape):
+            found = raw.get(info.encode_name)
+            if found is None:
+                continue
+            if info.name in ("grid", "block"):
+                values[info.name] = found
+            elif info.name == "kind":
+                values[info.name] = self._text(found)
+            else:
+                try:
+                    values[info.name] = to_int(msgspec.json.decode(found))
+                except (DecodeError, RecursionError):
+                    values[info.name] = None
+        return shape(**values)
+
+    # -- begin/end pairs ------------------------------------------------------------------------------
+
+    def pair_halves(self) -> None:
+        """Make complete rows of B/E pairs: the last open B of the thread is closed by the next E."""
+        if not self.halves:
+            return
+        times = column_to_ns([row.ts for _, _, row in self.halves])
+        open_rows: dict[tuple[str, str], list[tuple[RowKind, Row, int]]] = {}
+        made: dict[RowKind, list[Row]] = {}
+        lonely = 0
+        for i in np.argsort(times, kind="stable").tolist():
+            kind, ph, row = self.halves[i]
+            stack = open_rows.setdefault((id_text(bytes(row.pid)), id_text(bytes(row.tid))), [])
+            if ph == "B":
+                stack.append((kind, row, int(times[i])))
+            elif stack:
+                begun, start, start_ns = stack.pop()
+                span_ns = int(times[i]) - start_ns
+                text = f"{span_ns // 1000}.{span_ns % 1000:03d}".encode()
+                args = start.args if bytes(start.args) else row.args
+                made.setdefault(begun, []).append(Row(start.name, "X", start.pid, start.tid, start.ts, Raw(text), args))
+            else:
+                lonely += 1
+        lonely += sum(map(len, open_rows.values()))
+        if lonely:
+            self.salvage.excluded["begin or end event without its other half"] += lonely
+        for kind, rows in made.items():
+            self._add_complete(kind, rows, np.full(len(rows), self.events, dtype=np.int64))
+        self.halves = []
+
+    # -- results --------------------------------------------------------------------------------------
+
+    def column(self, kind: RowKind, name: str, dtype: Any = np.int64) -> npt.NDArray[Any]:
+        """Return one column of one kind, empty when there is no such row."""
+        parts = self.columns.get(kind, {}).get(name)
+        return np.concatenate(parts) if parts else np.empty(0, dtype=dtype)
+
+    def api_classes(self) -> npt.NDArray[np.int8]:
+        """Return the :class:`ApiClass` of each interned API name."""
+        return np.array([classify_api(a) for a in self.apis.values_in_order] or [ApiClass.OTHER], dtype=np.int8)
+
+
+def _as_row(name: str, ph: str, row: LooseRow) -> Row:
+    return Row(name, ph, row.pid, row.tid, row.ts, row.dur, row.args)
+
+
+def _texts(raws: list[Raw]) -> list[bytes]:
+    """Return the bytes of many undecoded values; joined and split, which is far quicker than one by one."""
+    # a bare value of JSON holds no line break, only a list or object spread over lines does
+    texts = b"\n".join(raws).split(b"\n")
+    return texts if len(texts) == len(raws) else [bytes(r) for r in raws]
+
+
+def _ids(found: list[int | None]) -> npt.NDArray[np.int64]:
+    try:
+        if None in found:
+            return np.array([NO_ID if v is None else v for v in found], dtype=np.int64)
+        return np.array(found, dtype=np.int64)
+    except OverflowError:
+        return np.array([NO_ID if (w := to_int(v)) is None else w for v in found], dtype=np.int64)
+
+
+def parse_dims(raw: bytes) -> tuple[int, ...] | None:
+    """Return a grid or block as numbers; None when the trace does not say."""
+    try:
+        return tuple(_INTS.decode(raw)) if raw else None
+    except DecodeError:
+        return None
