@@ -113,6 +113,12 @@ CLAIM_TOLERANCE = Threshold(
     "relative difference",
     "stated times are rounded and runs differ: within 5 % it is the same number (TA706, TA709)",
 )
+COST_SHARE = Threshold(
+    "cost_share",
+    0.02,
+    "share of the window",
+    "what costs less than a fiftieth, and is worth less, is a note: it decides nothing",
+)
 SAME_WITHIN = Threshold("same_within", 0.01, "relative change", "under 1 % two builds of the same code differ")
 FALSE_DISCOVERY = Threshold(
     "false_discovery", 0.05, "share of differences", "one false difference in twenty (Benjamini-Hochberg, TA705)"
@@ -123,7 +129,7 @@ ANALYSIS_THRESHOLDS: dict[str, Threshold] = {
     t.name: t
     for t in (
         STARVED_FRACTION, FULL_FRACTION, IDLE_SHARE, COPY_SHARE, LOST_SHARE, EARLY_US, SKEW_DISPATCH_SHARE, LONG_PAUSE_US,
-        HEAD_RATIO, LEVEL_SHIFT, MODE_GAP, CLAIM_TOLERANCE, SAME_WITHIN, FALSE_DISCOVERY, CLOCK_CHANGE,
+        HEAD_RATIO, LEVEL_SHIFT, MODE_GAP, CLAIM_TOLERANCE, COST_SHARE, SAME_WITHIN, FALSE_DISCOVERY, CLOCK_CHANGE,
     )
 }  # fmt: skip
 """Thresholds of the analyses, by name. Those of a rule stand in the rule's file; all of them:

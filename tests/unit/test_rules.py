@@ -11,12 +11,15 @@ import pytest
 import traceanalyzer as ta
 from traceanalyzer.analysis import steadiness
 from traceanalyzer.analysis.pipeline import analyse
+from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.docs import sections, summary
 from traceanalyzer.doctor.engine import diagnose
-from traceanalyzer.doctor.example import write_example
-from traceanalyzer.doctor.finding import Abstained
+from traceanalyzer.doctor.example import kernel, launch, write_example
+from traceanalyzer.doctor.finding import Abstained, Cost, Severity
+from traceanalyzer.doctor.message import sentence
 from traceanalyzer.doctor.registry import RULES
 from traceanalyzer.doctor.rule import SECTIONS, Example, Rule
+from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import AnalysisOptions, parse_claim
 
 POSITIVE = [(r, e) for r in RULES for e in r.positive]
@@ -119,3 +122,67 @@ def test_rules_share_what_is_worked_out_of_a_series(tmp_path, monkeypatch):
     diagnose(analysis)
     assert len(analysis.operations) == 1
     assert counted == dict.fromkeys(counted, 1) and len(counted) == 6
+
+
+def two_devices(host_gap):
+    """Device 0: launches ``host_gap`` us apart of kernels of 10 us; device 1: bursts that the host feeds far ahead, with long pauses."""
+    events = []
+    for i in range(60):
+        at = 1000 + host_gap * i
+        events += [launch(at, i + 1), kernel(at + 4, 10, i + 1)]
+    for burst in range(4):
+        for i in range(8):
+            at, corr = 1000 + 6000 * burst + 3 * i, 5000 + 10 * burst + i
+            row = kernel(1000 + 6000 * burst + 4 + 300 * i, 30, corr)
+            row["args"] = row["args"] | {"device": 1}
+            events += [launch(at, corr, tid=2), row | {"pid": 1}]
+    return events
+
+
+def test_a_finding_on_one_device_hides_none_on_another(tmp_path):
+    def idle_devices(events):
+        return {f.subject.device for f in diagnose(analysed(tmp_path, events))[0] if f.rule == "TA501"}
+
+    both = diagnose(analysed(tmp_path, two_devices(400)))[0]
+    assert {f.subject.device for f in both if f.rule == "TA201"} == {0}
+    # TA201 makes TA501 redundant where it fired, and nowhere else
+    assert 1 in idle_devices(two_devices(400)) and 0 not in idle_devices(two_devices(400))
+    assert 1 in idle_devices([e for e in two_devices(400) if e["tid"] == 2 or e["pid"] == 1])
+
+
+def test_a_subject_covers_what_lies_within_it_whatever_it_is_called():
+    device = Subject(SubjectKind.DEVICE, 0, "pid 1", text="device zero")
+    assert device.covers(Subject(SubjectKind.OPERATION, 0, "pid 1", name="device 1"))
+    assert not device.covers(Subject(SubjectKind.OPERATION, 0, "pid 2", name="device zero"))
+    assert Subject().covers(device) and not device.covers(Subject())
+    kernel_of_that_name = Subject(SubjectKind.KERNEL, name="gemm")
+    assert not kernel_of_that_name.covers(Subject(SubjectKind.OPERATION, name="gemm"))
+
+
+def test_what_costs_little_is_a_note(tmp_path):
+    class Costly(Rule):
+        code, name, family = "TA999", "costly", "test"
+        positive: ClassVar[tuple[Example, ...]] = ()
+        negative: ClassVar[tuple[Example, ...]] = ()
+        cost: ClassVar[Cost | None] = None
+
+        def check(self, analysis):
+            return [self.finding(Severity.WARNING, Grade.PROVEN, Subject(), "h", "m.", {}, [], [], cost=self.cost)]
+
+    analysis = analysed(tmp_path, [])
+    for cost, severity in (
+        (None, "warning"), (Cost(19, 1000), "note"), (Cost(20, 1000), "warning"), (Cost(0, 1000, worth=0.3), "warning"), (Cost(5, 0), "note"),
+    ):  # fmt: skip
+        Costly.cost = cost
+        assert diagnose(analysis, [Costly])[0][0].severity == severity
+    assert Cost(2000, 1000).share == 1.0
+
+
+def test_sentences_are_made_of_templates_and_parameters():
+    text = sentence(
+        "{name:name} took {cost_ns:time} ({part:share})[[, {n:count} times]][[ on {stream}]].",
+        {"name": "gemm", "cost_ns": 12_345_000, "part": 0.034, "n": 1200, "stream": None},
+    )
+    assert text == "`gemm` took 12.3 ms (3.4%), 1,200 times."
+    with pytest.raises(KeyError):
+        sentence("{missing}", {})

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.registry import RULES, SUPPRESSES
 from traceanalyzer.doctor.rule import Rule
+from traceanalyzer.doctor.subject import Subject
+from traceanalyzer.options import COST_SHARE
 
 INTERNAL = "TA000"
 """Code of a finding about this tool itself."""
 
 
 def diagnose(analysis: Analysis, rules: Sequence[type[Rule]] = RULES) -> tuple[list[Finding], list[Abstained]]:
-    """Return findings, gravest first and in rule order within a severity, and abstentions in rule order."""
+    """Return findings, gravest first, then the costliest, then in rule order, and abstentions in rule order."""
     findings: list[Finding] = []
     abstentions: list[Abstained] = []
     for rule_type in rules:
@@ -28,10 +31,11 @@ def diagnose(analysis: Analysis, rules: Sequence[type[Rule]] = RULES) -> tuple[l
             line = where.tb_lineno if where is not None else 0
             findings.append(
                 Finding(
-                    INTERNAL, "internal-error", Severity.NOTE, Grade.PROVEN, rule_type.code, "a rule failed",
+                    INTERNAL, "internal-error", Severity.NOTE, Grade.PROVEN, Subject(text=rule_type.code), "a rule failed",
                     f"Rule {rule_type.code} failed ({type(error).__name__}, line {line}); its subject was not judged. This is a fault "
                     "of traceanalyzer, not of the trace.",
-                    {}, [], ["please report it with the trace"],
+                    {}, [], ["please report it with the trace"], "rule-failed",
+                    {"rule": rule_type.code, "error": type(error).__name__, "line": line},
                 )
             )  # fmt: skip
             abstentions.append(Abstained(rule_type.code, "the rule itself failed"))
@@ -40,13 +44,23 @@ def diagnose(analysis: Analysis, rules: Sequence[type[Rule]] = RULES) -> tuple[l
             abstentions.append(result)
         else:
             findings.extend(result)
-    findings = _without_suppressed(findings)
-    findings.sort(key=lambda f: f.severity.rank)
+    limit = analysis.options.threshold(COST_SHARE)
+    findings = [_weighed(f, limit) for f in _without_suppressed(findings)]
+    findings.sort(key=lambda f: (f.severity.rank, -(f.cost.matters if f.cost else 0.0)))
     return findings, abstentions
 
 
+def _weighed(finding: Finding, limit: float) -> Finding:
+    """Return a warning as a note where what it cost, and what its end would be worth, are under the limit."""
+    if finding.severity is Severity.WARNING and finding.cost is not None and finding.cost.matters < limit:
+        return replace(finding, severity=Severity.NOTE)
+    return finding
+
+
 def _without_suppressed(findings: list[Finding]) -> list[Finding]:
-    """Drop findings whose cause another finding already names."""
-    silenced = {(code, f.subject) for f in findings for code in SUPPRESSES.get(f.rule, ())}
-    devices = {code for f in findings if f.subject.startswith("device ") for code in SUPPRESSES.get(f.rule, ())}
-    return [f for f in findings if (f.rule, f.subject) not in silenced and f.rule not in devices]
+    """Drop findings whose cause another finding already names: of the same subject, or of one that lies within it."""
+    by_rule: dict[str, list[Subject]] = {}
+    for f in findings:
+        for code in SUPPRESSES.get(f.rule, ()):
+            by_rule.setdefault(code, []).append(f.subject)
+    return [f for f in findings if not any(s.covers(f.subject) for s in by_rule.get(f.rule, ()))]

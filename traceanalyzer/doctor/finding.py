@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.subject import Subject
 
 
 class Severity(StrEnum):
@@ -31,24 +32,56 @@ class Evidence:
     note: str = ""
 
 
+Param = float | int | str | None
+"""A parameter of a message or a number of a finding."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Device time that a cause cost: ``ns`` of the ``window_ns`` of a window ("span", or the name of an operation).
+
+    ``worth`` is the share of the period that goes when the cause goes, None where no replay says.
+    """
+
+    ns: int
+    window_ns: int
+    window: str = "span"
+    worth: float | None = None
+
+    @property
+    def share(self) -> float:
+        """The cost as a part of its window, 0 to 1."""
+        return min(1.0, self.ns / self.window_ns) if self.window_ns > 0 else 0.0
+
+    @property
+    def matters(self) -> float:
+        """The larger of the cost's share and the worth."""
+        return max(self.share, self.worth or 0.0)
+
+
 @dataclass(frozen=True)
 class Finding:
     """Something a reader should know.
 
-    ``headline`` is the start of the verdict sentence if this finding decides it. ``numbers`` holds each
-    number with its unit in its name, thresholds included. ``remedy`` lists next steps, most useful first.
+    ``code`` says which of its messages a rule gives and ``params`` what is in it; ``headline`` (the start of the verdict
+    sentence if this finding decides it) and ``message`` are made from them and nothing reads them. ``numbers`` holds each
+    number with its unit in its name, thresholds included. ``remedy`` lists next steps, most useful first. ``cost`` is None
+    where a finding is not about time that was lost.
     """
 
     rule: str
     title: str
     severity: Severity
     grade: Grade
-    subject: str
+    subject: Subject
     headline: str
     message: str
-    numbers: dict[str, float | int | str | None] = field(default_factory=dict)
+    numbers: dict[str, Param] = field(default_factory=dict)
     evidence: list[Evidence] = field(default_factory=list)
     remedy: list[str] = field(default_factory=list)
+    code: str = ""
+    params: dict[str, Param] = field(default_factory=dict)
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
-from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Severity
+from traceanalyzer.doctor.finding import Abstained, Cost, Evidence, Finding, Param, Severity
+from traceanalyzer.doctor.message import Message, sentence, short, show_us
+from traceanalyzer.doctor.subject import Subject
 from traceanalyzer.options import Threshold
-from traceanalyzer.trace.names import scrub_paths, short_names
 
 if TYPE_CHECKING:
     from traceanalyzer.trace.sidecar import Sidecar
@@ -41,13 +42,29 @@ class RuleBase(ABC):
     since: ClassVar[str] = "0.1.0"
     thresholds: ClassVar[tuple[Threshold, ...]] = ()
     """What it decides by: its own, declared in its file, and those of the analyses that it rests on."""
+    messages: ClassVar[dict[str, Message]] = {}
+    """Its messages by code: templates over parameters."""
 
     def finding(
-        self, severity: Severity, grade: Grade, subject: str, headline: str, message: str,
-        numbers: dict[str, float | int | str | None], evidence: list[Evidence], remedy: list[str],
+        self, severity: Severity, grade: Grade, subject: Subject, headline: str, message: str,
+        numbers: dict[str, Param], evidence: list[Evidence], remedy: list[str], code: str = "", cost: Cost | None = None,
     ) -> Finding:  # fmt: skip
-        """Return a finding of this rule."""
-        return Finding(self.code, self.name, severity, grade, subject, headline, message, numbers, evidence, remedy)
+        """Return a finding of this rule whose sentences the rule itself wrote; its numbers are its parameters."""
+        return Finding(
+            self.code, self.name, severity, grade, subject, headline, message, numbers, evidence, remedy,
+            code or self.name, dict(numbers), cost,
+        )  # fmt: skip
+
+    def say(
+        self, code: str, severity: Severity, grade: Grade, subject: Subject, params: dict[str, Param], *,
+        numbers: dict[str, Param], remedy: list[str], evidence: list[Evidence] | None = None, cost: Cost | None = None,
+    ) -> Finding:  # fmt: skip
+        """Return the finding of one of this rule's messages, its sentences made from the parameters."""
+        message = self.messages[code]
+        return Finding(
+            self.code, self.name, severity, grade, subject, sentence(message.headline, params), sentence(message.text, params),
+            numbers, evidence or [], remedy, code, params, cost,
+        )  # fmt: skip
 
     def abstain(self, reason: str) -> Abstained:
         """Return an abstention of this rule."""
@@ -71,6 +88,10 @@ class Rule(RuleBase):
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return findings (none: nothing wrong), or why this cannot be judged."""
 
+
+__all__ = [
+    "SECTIONS", "Example", "Rule", "RuleBase", "activity_evidence", "call_evidence", "overhead_evidence", "range_evidence", "short", "show_us", "us",
+]  # fmt: skip
 
 SECTIONS = (
     "What it checks", "Why it matters", "How it is decided", "Example", "What to do", "When it is wrong", "References",
@@ -105,26 +126,6 @@ def overhead_evidence(analysis: Analysis, row: int, note: str = "") -> Evidence:
     return Evidence(trace.names[table.name[row]], start, int(table.end_ns[row]) - start, note)
 
 
-def short(name: str) -> str:
-    """Return a name for a sentence."""
-    return short_names([scrub_paths(name)], 60)[0]
-
-
 def us(ns: float | None) -> float | None:
     """Return microseconds of nanoseconds, exact to a thousandth of a nanosecond; None stays None."""
     return None if ns is None else round(float(ns) / 1000, 6)
-
-
-def show_us(ns: float | None) -> str:
-    """Return a duration for a sentence: ``9.8 us``, ``1.21 ms``; ``n/a`` of None."""
-    if ns is None:
-        return "n/a"
-    value = ns / 1000
-    for limit, divisor, unit in ((1e4, 1.0, "us"), (1e7, 1e3, "ms")):
-        if abs(value) < limit:
-            return f"{_digits(value / divisor)} {unit}"
-    return f"{_digits(value / 1e6)} s"
-
-
-def _digits(value: float) -> str:
-    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"

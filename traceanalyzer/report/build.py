@@ -16,6 +16,7 @@ from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.rule import us
 from traceanalyzer.doctor.thresholds import all_thresholds
 from traceanalyzer.report import model
+from traceanalyzer.report.findings import finding_row
 from traceanalyzer.report.operations import op_rows
 from traceanalyzer.report.verdict import verdict
 from traceanalyzer.trace.categories import RowKind
@@ -57,7 +58,7 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
         copies=_kernel_rows(analysis, analysis.copies, clean),
         ops=ops,
         idle=[_idle(analysis, d.idle, clean) for d in analysis.devices],
-        findings=[_finding(analysis, f, clean) for f in findings],
+        findings=[finding_row(f, analysis.trace.meta.origin_ns, clean) for f in findings],
         abstentions=abstained,
         capture=analysis.trace.meta.sidecar,
         figures=figures,
@@ -317,23 +318,6 @@ def _cause(analysis: Analysis, pause: Pause) -> str:
         "launch in flight": pause.launch_ns,
     }
     return max(parts, key=lambda cause: parts[cause])
-
-
-def _finding(analysis: Analysis, f: Finding, clean: Callable[[str], str]) -> model.FindingRow:
-    origin = analysis.trace.meta.origin_ns
-    return model.FindingRow(
-        rule=f.rule,
-        title=f.title,
-        severity=f.severity.value,
-        grade=str(f.grade),
-        subject=clean(f.subject),
-        message=clean(f.message),
-        numbers=f.numbers,
-        evidence=[
-            model.Evidence(clean(e.what), _us(e.start_ns - origin), us(e.dur_ns), clean(e.note)) for e in f.evidence[:3]
-        ],
-        remedy=f.remedy,
-    )
 
 
 def _other_abstentions(analysis: Analysis) -> list[str]:

@@ -325,8 +325,24 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class SubjectOf:
+    """What a finding is about, typed: ``kind`` is trace, device, operation, kernel, range or api; an unset field means all of its kind."""
+
+    kind: str
+    device: int | None = None
+    owner: str = ""
+    stream: int | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True)
 class FindingRow:
-    """Something a reader should know, with its numbers (each with its threshold where it has one)."""
+    """Something a reader should know, with its numbers (each with its threshold where it has one).
+
+    ``subject`` and ``message`` are for people; ``subject_of``, ``code`` (which message of the rule) and ``params`` (what is in it; times in ns, as
+    ``_ns`` says) are for programs. ``cost_us`` is the device time that the cause took from ``window`` ("span", or an operation), ``cost_share``
+    its part of the window, ``worth`` the part of the period that goes when the cause goes; None where there is none.
+    """
 
     rule: str
     title: str
@@ -337,6 +353,13 @@ class FindingRow:
     numbers: dict[str, float | int | str | None]
     evidence: list[Evidence]
     remedy: list[str]
+    code: str = ""
+    params: dict[str, float | int | str | None] = field(default_factory=dict)
+    subject_of: SubjectOf = field(default_factory=lambda: SubjectOf("trace"))
+    cost_us: float | None = None
+    cost_share: float | None = None
+    window: str | None = None
+    worth: float | None = None
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import kernel, launch
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule, call_evidence
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 
 
 class NoDeviceActivity(Rule):
@@ -56,7 +57,7 @@ class NoDeviceActivity(Rule):
             measured = "The end-to-end times it measured stand; they say nothing of a GPU."
             return [
                 self.finding(
-                    Severity.ERROR, Grade.PROVEN, "trace", "the work ran on the CPU, so there is no launch queue",
+                    Severity.ERROR, Grade.PROVEN, WHOLE_TRACE, "the work ran on the CPU, so there is no launch queue",
                     "The capture ran on the CPU device: a call is done when it returns, and no device time exists."
                     + (f" {measured}" if sidecar.operations else ""),
                     {"device_rows": 0, "launch_calls": 0},
@@ -79,7 +80,7 @@ class NoDeviceActivity(Rule):
         shown = analysis.coverage.lost[:3]
         return [
             self.finding(
-                Severity.ERROR, Grade.PROVEN, where, "no device activity",
+                Severity.ERROR, Grade.PROVEN, WHOLE_TRACE, "no device activity",
                 message + ". Device times are not available; they are not zero.",
                 {"device_rows": 0, "launch_calls": calls, "device_rows_left_out": dropped},
                 [call_evidence(analysis, row, "no device row") for row in shown],

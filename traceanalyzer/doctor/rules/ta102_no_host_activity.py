@@ -33,6 +33,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import kernel, launch
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 
 
 class NoHostActivity(Rule):
@@ -67,7 +68,7 @@ class NoHostActivity(Rule):
         reasons = "; ".join(f"{n} {r}" for r, n in analysis.trace.link_notes.items())
         return [
             self.finding(
-                Severity.ERROR, Grade.PROVEN, "trace", "no host activity is linked to the device",
+                Severity.ERROR, Grade.PROVEN, WHOLE_TRACE, "no host activity is linked to the device",
                 f"{linkage.rows} device rows and none is linked to a launch: {why}{' (' + reasons + ')' if reasons else ''}. "
                 "Dispatch, launch latency and queue state are not available; self-time and gaps are.",
                 {"device_rows": linkage.rows, "linked": 0, "launch_calls": calls},

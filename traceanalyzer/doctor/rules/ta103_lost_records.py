@@ -37,7 +37,9 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import call, kernel, launch
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, call_evidence
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import LOST_SHARE
+from traceanalyzer.trace.tables import NO_ID
 
 
 class LostRecords(Rule):
@@ -83,7 +85,13 @@ class LostRecords(Rule):
         if linkage.lost:
             share = len(linkage.lost) / linkage.launch_calls
             head = f", {linkage.lost_head} of them before the first that has one" if linkage.lost_head else ""
-            ids = [int(analysis.trace.calls.corr[row]) for row in linkage.lost[:5]]
+            known = [c for row in linkage.lost[:6] if (c := int(analysis.trace.calls.corr[row])) != NO_ID]
+            ids = known[:5]
+            listed = (
+                f" (correlation {', '.join(map(str, ids))}{', ...' if len(linkage.lost) > len(ids) else ''})"
+                if ids
+                else ""
+            )
             # a launch whose row was left out for its times looks like one whose row was never written
             damaged = analysis.trace.meta.salvage.device_rows_left_out
             why = (
@@ -93,10 +101,9 @@ class LostRecords(Rule):
             )
             found.append(
                 self.finding(
-                    Severity.WARNING if share > limit or linkage.lost_head else Severity.NOTE, Grade.PROVEN, "trace",
+                    Severity.WARNING if share > limit or linkage.lost_head else Severity.NOTE, Grade.PROVEN, WHOLE_TRACE,
                     "launches have no usable device row" if damaged else "the profiler lost device records",
-                    f"{len(linkage.lost)} of {linkage.launch_calls} kernel and graph launches have no device row{head} "
-                    f"(correlation {', '.join(map(str, ids))}{', ...' if len(linkage.lost) > len(ids) else ''}). "
+                    f"{len(linkage.lost)} of {linkage.launch_calls} kernel and graph launches have no device row{head}{listed}. "
                     f"Device time divided by the number of iterations is too small; per-kernel times are sound.{why}",
                     {
                         "launches_without_device_row": len(linkage.lost), "at_head": linkage.lost_head,
@@ -122,7 +129,7 @@ class LostRecords(Rule):
             )
             found.append(
                 self.finding(
-                    Severity.NOTE if all_head or share <= limit else Severity.WARNING, Grade.PROVEN, "trace",
+                    Severity.NOTE if all_head or share <= limit else Severity.WARNING, Grade.PROVEN, WHOLE_TRACE,
                     "device rows have no launch",
                     f"{linkage.unlinked} of {linkage.rows} device rows have no launch in the trace ({where}). "
                     "Their device numbers stand; they have no host numbers, and queue states are graded lower.",

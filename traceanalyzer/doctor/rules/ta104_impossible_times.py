@@ -39,6 +39,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import kernel, launch
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, show_us
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import EARLY_US, SKEW_DISPATCH_SHARE
 
 
@@ -86,7 +87,7 @@ class ImpossibleTimes(Rule):
             )
         return [
             self.finding(
-                severity, Grade.PROVEN, "trace", headline,
+                severity, Grade.PROVEN, WHOLE_TRACE, headline,
                 f"{clocks.early} of {clocks.launches} launches start on the device before they were called, by up to "
                 f"{show_us(clocks.skew_ns)}: the clocks differ by at least that. {effect}",
                 {
@@ -113,7 +114,7 @@ class ImpossibleTimes(Rule):
         listed = "; ".join(f"{n} {reason}" for reason, n in sorted(excluded.items()))
         return [
             self.finding(
-                Severity.WARNING if device else Severity.NOTE, Grade.PROVEN, "trace",
+                Severity.WARNING if device else Severity.NOTE, Grade.PROVEN, WHOLE_TRACE,
                 "device records with impossible times were left out" if device else "rows with impossible times were left out",
                 f"Rows left out of every number because their time cannot be true: {listed}.",
                 {"device_rows_left_out": device, "rows_left_out": sum(excluded.values()), "threshold_rows": 0},

@@ -44,6 +44,7 @@ from traceanalyzer.doctor.rule import (
     call_evidence,
     us,
 )
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 
 
 class CutWindow(Rule):
@@ -80,7 +81,7 @@ class CutWindow(Rule):
             self.finding(
                 Severity.NOTE,
                 Grade.PROVEN,
-                "trace",
+                WHOLE_TRACE,
                 "the record ends while work is in flight",
                 f"The last {len(behind)} launches have no device row and no synchronise follows them: the profiler stopped while the device worked.",
                 {

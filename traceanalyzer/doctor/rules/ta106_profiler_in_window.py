@@ -44,6 +44,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import Threshold
 
 OVERHEAD_SHARE = Threshold(
@@ -95,7 +96,7 @@ class ProfilerInWindow(Rule):
             self.finding(
                 Severity.NOTE,
                 Grade.PROVEN,
-                "trace",
+                WHOLE_TRACE,
                 "the profiler worked inside the window",
                 f"The profiler's own work takes {show_us(spent)} ({share:.1%}) of the launches' window, {show_us(longest)} at most in one piece. Intervals it fills are left out "
                 "of the steady dispatch; means over the window hold it.",

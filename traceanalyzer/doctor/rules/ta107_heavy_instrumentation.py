@@ -40,6 +40,7 @@ from traceanalyzer.doctor.rule import (
     Example,
     Rule,
 )
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 
 
 class HeavyInstrumentation(Rule):
@@ -68,7 +69,7 @@ class HeavyInstrumentation(Rule):
             self.finding(
                 Severity.NOTE,
                 Grade.PROVEN,
-                "trace",
+                WHOLE_TRACE,
                 "the profiler slowed the host",
                 f"{analysis.doubts.host[0].upper()}{analysis.doubts.host[1:]}: dispatch here is longer than in an unprofiled run; device times stand.",
                 {"python_rows": rows, "flags": ", ".join(flags) or "none", "threshold_rows": 0},

@@ -37,6 +37,7 @@ from traceanalyzer.doctor.rule import (
     Example,
     Rule,
 )
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 
 
 class MixedTrace(Rule):
@@ -68,7 +69,7 @@ class MixedTrace(Rule):
             self.finding(
                 Severity.NOTE,
                 Grade.PROVEN,
-                "trace",
+                WHOLE_TRACE,
                 "several devices or processes in one trace",
                 f"The trace holds work of {len(analysis.devices)} devices ({labels}) launched by {len(processes)} processes; each is judged by itself and nothing is averaged over them.",
                 {"devices": len(analysis.devices), "processes": len(processes), "threshold": 1},

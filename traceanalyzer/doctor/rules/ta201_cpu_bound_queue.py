@@ -44,6 +44,7 @@ from traceanalyzer.doctor.example import kernel, launch, loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.pace import Pace, pace_of
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, short, show_us, us
+from traceanalyzer.doctor.subject import on_device
 from traceanalyzer.options import COPY_SHARE, IDLE_SHARE, STARVED_FRACTION, Threshold
 
 DERIVED_RATIO = Threshold(
@@ -131,7 +132,7 @@ class CpuBoundQueue(Rule):
             else rows
         )
         return self.finding(
-            Severity.WARNING, queue.grade or Grade.HINT, f"device {label}",
+            Severity.WARNING, queue.grade or Grade.HINT, on_device(analysis, device.device),
             f"CPU-bound queue. {self._sentence(pace)}",
             message,
             {

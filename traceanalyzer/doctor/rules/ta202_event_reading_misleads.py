@@ -43,6 +43,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, short, show_us, us
+from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import Threshold
 
 READING_RATIO = Threshold("reading_ratio", 1.10, "event reading / self-time", "10 % is beyond timer noise")
@@ -109,7 +110,7 @@ class EventReadingMisleads(Rule):
         middle = at[np.argsort(np.abs(analysis.readings.reading_ns[at] - lead.reading_p50_ns), kind="stable")][:3]
         return [
             self.finding(
-                Severity.WARNING if share >= analysis.options.threshold(READING_GRAVE_SHARE) else Severity.NOTE, Grade.DERIVED, full,
+                Severity.WARNING if share >= analysis.options.threshold(READING_GRAVE_SHARE) else Severity.NOTE, Grade.DERIVED, Subject(SubjectKind.KERNEL, name=full),
                 f"event readings mislead. For `{name}` {one}.",
                 f"{others}{'for' if others else 'For'} `{name}` {one}, over the limits of {ratio:.2f}x and {excess:g} us. "
                 "It would measure the host, not the kernel.",
@@ -133,6 +134,7 @@ class EventReadingMisleads(Rule):
         if (
             reading is None
             or inflation is None
+            or inflation <= 0
             or kernel.time.count - kernel.in_graph < analysis.options.threshold(READING_LEAST)
         ):
             return False

@@ -42,6 +42,7 @@ from traceanalyzer.doctor.rule import (
     short,
     show_us,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 
 BORDERLINE_LOW = Threshold(
@@ -95,7 +96,7 @@ class Borderline(Rule):
                 self.finding(
                     Severity.NOTE,
                     Grade.HINT,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"`{name}` is borderline",
                     f"`{name}` takes {show_us(op.symbols.total_kernel)} for {show_us(op.symbols.total_dispatch)} of dispatch ({ratio:.2f}) and only part of its launches meet an "
                     "empty stream: the profiler, which slows the host, may decide which of the two leads.",

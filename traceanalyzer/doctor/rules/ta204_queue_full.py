@@ -45,6 +45,7 @@ from traceanalyzer.doctor.rule import (
     Rule,
     activity_evidence,
 )
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import Threshold
 
 FULL_DEPTH = Threshold("full_depth", 1000, "rows waiting", "a launch queue holds about 1024 entries")
@@ -93,7 +94,7 @@ class QueueFull(Rule):
             self.finding(
                 Severity.NOTE,
                 Grade.PROVEN,
-                "trace",
+                WHOLE_TRACE,
                 "the launch queue was full",
                 f"{len(blocked)} launch calls blocked behind up to {depth} waiting rows"
                 + (f" and the profiler recorded {len(names)} full command buffers" if names else "")

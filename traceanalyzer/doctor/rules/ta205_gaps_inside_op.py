@@ -46,6 +46,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 
 GAP_SHARE = Threshold("gap_share", 0.1, "idle share of the span", "a tenth of the span is more than noise")
@@ -105,7 +106,7 @@ class GapsInsideOp(Rule):
                 self.finding(
                     Severity.NOTE if bound else Severity.WARNING,
                     Grade.PROVEN,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"`{short(op.iterations.name)}` idles inside a call",
                     f"A call of `{short(op.iterations.name)}` spans {show_us(span)} on the device, of which {show_us(span - busy)} ({idle:.0%}) is idle: "
                     f"its kernels take {show_us(stats.median(op.self_ns))} together. A span or an event pair would count the gaps.",

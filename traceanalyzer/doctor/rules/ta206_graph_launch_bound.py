@@ -42,6 +42,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import STARVED_FRACTION
 
 
@@ -94,7 +95,7 @@ class GraphLaunchBound(Rule):
                 self.finding(
                     Severity.WARNING,
                     queue.grade or Grade.HINT,
-                    replay.api,
+                    Subject(SubjectKind.API, name=replay.api),
                     "graph launches come too slowly to keep the device busy",
                     f"{met} of {queue.counted} replays of a graph of {replay.kernels} kernels met an empty stream: the kernels take {show_us(own)}, the next launch comes every "
                     f"{show_us(dispatch)}. Events around the loop read the launch.",

@@ -47,6 +47,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import on_operation
 
 
 class FlushTooShort(Rule):
@@ -105,7 +106,7 @@ class FlushTooShort(Rule):
                 self.finding(
                     Severity.WARNING,
                     Grade.DERIVED,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     "the cache clear is too short to hide the dispatch",
                     f"A clear of {show_us(clear)} and the kernels of `{name}` ({show_us(own)}) do not outlast the host's period of {show_us(period)}: an event pair behind the "
                     "clear still holds host time.",

@@ -42,6 +42,7 @@ from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
 from traceanalyzer.doctor.example import Event, captured, host_range, kernel, launch, loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule, short, show_us
+from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import SAME_WITHIN
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ class RankInversion(Rule, ComparisonRule):
                 numbers[f"{side}_dispatch_us"] = round(symbols.total_dispatch / 1000, 3)
         text = sentence[0].upper() + sentence[1:]
         return self.finding(
-            severity, Grade.DERIVED, subject, f"the ranking depends on the protocol: {sentence}",
+            severity, Grade.DERIVED, Subject(SubjectKind.OPERATION, name=subject), f"the ranking depends on the protocol: {sentence}",
             f"{text}. The order flips under: {', '.join(pair.flips)}.", numbers, [],
             ["quote device self-time and end-to-end time as two numbers, each with its protocol",
              "shorten the dispatch (a graph, fewer Python layers) if end-to-end is what counts"],

@@ -46,6 +46,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 
 SYNCS_PER_ITERATION = Threshold(
@@ -98,7 +99,7 @@ class SyncInLoop(Rule):
                 self.finding(
                     Severity.WARNING,
                     Grade.PROVEN,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"synchronise in the loop of `{short(op.iterations.name)}`",
                     f"{len(at)} synchronises in {len(starts) - 1} iterations ({per:.1f} each) drain the queue before every call of "
                     f"`{short(op.iterations.name)}`, whose kernels take {show_us(own)}.{ladder}",

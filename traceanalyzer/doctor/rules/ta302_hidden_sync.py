@@ -49,6 +49,7 @@ from traceanalyzer.doctor.rule import (
     us,
 )
 from traceanalyzer.doctor.rules.ta301_sync_in_loop import LOOP_CALLS
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.tables import NO_ROW
@@ -126,7 +127,7 @@ class HiddenSync(Rule):
                 self.finding(
                     Severity.WARNING,
                     Grade.PROVEN,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     "a blocking copy in the loop",
                     f"{len(blocking)} copies that block the host lie in {share:.0%} of the {len(starts)} iterations; they take {show_us(copied)} against "
                     f"{show_us(own)} of kernels. Timers around the loop measure the copies.",

@@ -45,6 +45,7 @@ from traceanalyzer.doctor.rule import (
     Rule,
     call_evidence,
 )
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import Threshold
 from traceanalyzer.trace.categories import RowKind
 
@@ -101,7 +102,7 @@ class BlockingLaunches(Rule):
                 self.finding(
                     Severity.WARNING,
                     Grade.PROVEN,
-                    "trace",
+                    WHOLE_TRACE,
                     f"launches block: {switch} was set",
                     f"The capture ran with {switch}: every launch call waits until its kernel ends, so that host and device take turns and every "
                     "interval is their sum.",
@@ -132,7 +133,7 @@ class BlockingLaunches(Rule):
             self.finding(
                 Severity.WARNING,
                 Grade.HINT,
-                "trace",
+                WHOLE_TRACE,
                 "launches block until their kernel ends",
                 f"{share:.0%} of {len(at)} launch calls return only behind the end of their kernel: it looks like CUDA_LAUNCH_BLOCKING=1. Host and device take turns, "
                 "and every interval is their sum.",

@@ -49,6 +49,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import Threshold
 
 TAIL_SHARE = Threshold(
@@ -120,7 +121,7 @@ class NoClosingSync(Rule):
                 self.finding(
                     Severity.WARNING,
                     Grade.PROVEN,
-                    name,
+                    Subject(SubjectKind.RANGE, name=name),
                     f"the range `{short(name)}` ends before its work",
                     f"`{short(name)}` lasts {show_us(high - low)} on the host, but the work launched in it runs until {show_us(tail)} after it ended, "
                     f"with no synchronise inside: its length is enqueue time. From its start to the last kernel's end it is {show_us(last - low)} "

@@ -48,6 +48,7 @@ from traceanalyzer.doctor.rule import (
     us,
 )
 from traceanalyzer.doctor.rules.ta301_sync_in_loop import LOOP_CALLS
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 from traceanalyzer.trace.launch_names import ApiClass
 
@@ -111,7 +112,7 @@ class AllocatorInLoop(Rule):
                 self.finding(
                     Severity.WARNING,
                     Grade.PROVEN,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"allocation in the loop of `{short(op.iterations.name)}`",
                     f"{len(later)} calls of {apis} lie in {share:.0%} of the iterations behind the first and take {show_us(spent / (len(starts) - 1))} of host "
                     f"time per call, around kernels of {show_us(own)}: this is why the host is late.",

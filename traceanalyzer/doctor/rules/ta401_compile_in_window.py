@@ -45,6 +45,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import Threshold
 
 _COMPILES = re.compile(
@@ -97,7 +98,7 @@ class CompileInWindow(Rule):
             self.finding(
                 Severity.WARNING,
                 Grade.HINT,
-                "trace",
+                WHOLE_TRACE,
                 "code was compiled or tuned inside the window",
                 f"{int(inside.sum())} rows whose names say compile or autotune take {show_us(spent)} ({share:.0%}) of the launches' window.",
                 {

@@ -47,6 +47,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import Threshold
 from traceanalyzer.trace.launch_names import ApiClass
 
@@ -91,9 +92,14 @@ class ModuleLoad(Rule):
         ends = np.concatenate([calls.end_ns[loads], over.end_ns[lazy]])
         if not len(starts):
             return []
-        spent = intervals.length(*intervals.union(starts, ends))
         first = min(int(rows.start_ns[analysis.chosen.rows].min()), int(starts.min()))
-        window = int(rows.end_ns[analysis.chosen.rows].max()) - first
+        last = int(rows.end_ns[analysis.chosen.rows].max())
+        window = last - first
+        inside = (starts < last) & (ends > first)
+        starts, ends = starts[inside], np.minimum(ends[inside], last)
+        if not len(starts):
+            return []
+        spent = intervals.length(*intervals.union(starts, ends))
         share = spent / window if window else 0.0
         launched = calls.start_ns[analysis.host.launches]
         second = int(np.sort(launched)[1]) if len(launched) > 1 else int(ends.max())
@@ -104,7 +110,7 @@ class ModuleLoad(Rule):
             self.finding(
                 Severity.WARNING if share > analysis.options.threshold(LOAD_SHARE) else Severity.NOTE,
                 Grade.PROVEN,
-                "trace",
+                WHOLE_TRACE,
                 "no warm-up: code was loaded while it ran",
                 f"Loading code took {show_us(spent)}, {share:.0%} of the {show_us(window)} from the first call to the last device row; "
                 f"{late} loads came behind the second launch. A mean over the window measures the loader.",

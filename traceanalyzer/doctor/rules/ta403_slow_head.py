@@ -46,6 +46,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import HEAD_RATIO, Threshold
 
 HEAD_SHARE = Threshold("head_share", 0.15, "share of calls", "a head this long pulls on the median too")
@@ -96,7 +97,7 @@ class SlowHead(Rule):
                 self.finding(
                     Severity.WARNING if share >= analysis.options.threshold(HEAD_SHARE) else Severity.NOTE,
                     Grade.PROVEN,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"insufficient warm-up of `{name}`",
                     f"The first {head.iterations} of {len(op.self_ns)} calls of `{name}` are slow ({show_us(head.first)} first, {how}); "
                     f"the steady value is {show_us(head.steady)}, the mean of all {show_us(float(op.self_ns.mean()))}.",

@@ -46,6 +46,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import LEVEL_SHIFT
 
 
@@ -103,7 +104,7 @@ class Changepoint(Rule):
                 self.finding(
                     Severity.WARNING,
                     Grade.DERIVED,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"`{name}` has two levels, {show_us(change.before)} and {show_us(change.after)}",
                     f"`{name}` takes {show_us(change.before)} in its first {skip + change.at} calls and {show_us(change.after)} in the other "
                     f"{len(values) - skip - change.at} ({change.shift:+.0%}). "

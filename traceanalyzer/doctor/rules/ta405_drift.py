@@ -45,6 +45,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 
 DRIFT_CHANGE = Threshold(
@@ -99,7 +100,7 @@ class Drifting(Rule):
                 self.finding(
                     Severity.WARNING,
                     Grade.DERIVED,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"`{name}` drifts by {trend.total:+.0%}",
                     f"Self-times of `{name}` move by {trend.total:+.1%} through {len(values)} calls (99.9 % interval {trend.low:+.1%} to {trend.high:+.1%}), from "
                     f"{show_us(ends[0])} to {show_us(ends[1])}: the result depends on the number of calls.",

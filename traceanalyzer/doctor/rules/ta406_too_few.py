@@ -38,6 +38,7 @@ from traceanalyzer.doctor.rule import (
     Rule,
     short,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 
 ENOUGH_CALLS = Threshold("enough_calls", 30.0, "calls", "thirty calls give a narrow interval for usual scatter")
@@ -83,7 +84,7 @@ class TooFew(Rule):
                 self.finding(
                     Severity.NOTE,
                     Grade.PROVEN,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"only {n} calls of `{name}`",
                     f"`{name}` ran {n} times: {what}.",
                     {

@@ -40,6 +40,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import on_device
 from traceanalyzer.options import Threshold
 
 LOW_DUTY_BUSY = Threshold("low_duty_busy", 0.5, "share of the span", "half idle is enough for clocks to fall")
@@ -80,7 +81,7 @@ class LowDuty(Rule):
                 self.finding(
                     Severity.NOTE,
                     Grade.HINT,
-                    f"device {label}",
+                    on_device(analysis, device.device),
                     "the device idles between kernels",
                     f"Device {label} works {busy:.0%} of its time and pauses {show_us(gap)} between rows (median): its clocks may sag in between.",
                     {

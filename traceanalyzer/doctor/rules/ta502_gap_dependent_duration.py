@@ -44,6 +44,7 @@ from traceanalyzer.doctor.rule import (
     short,
     show_us,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 
 _PAUSES = [50 + 10 * ((7 * i) % 20) for i in range(40)]
@@ -106,7 +107,7 @@ class GapDependentDuration(Rule):
                 continue
             middle = np.median(gaps)
             low, high = own[gaps <= middle], own[gaps > middle]
-            if not len(low) or not len(high):
+            if not len(low) or not len(high) or not np.median(low):
                 continue
             effect = float(np.median(high)) / float(np.median(low)) - 1
             if effect <= effect_limit:
@@ -119,7 +120,7 @@ class GapDependentDuration(Rule):
                 self.finding(
                     Severity.NOTE,
                     Grade.DERIVED,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"`{name}` is slower after a pause",
                     f"`{name}` takes {show_us(float(np.median(low)))} after short gaps and {show_us(float(np.median(high)))} after long ones ({effect:+.1%}, rank correlation {tau:.2f}): "
                     "clocks or caches do not keep through the pause.",

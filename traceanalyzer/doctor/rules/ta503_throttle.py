@@ -35,6 +35,7 @@ from traceanalyzer.doctor.captured import NO_SIDECAR
 from traceanalyzer.doctor.example import captured, clock, loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import Threshold
 
 CLOCK_SHARE = Threshold(
@@ -100,7 +101,7 @@ class Throttle(Rule):
             self.finding(
                 Severity.WARNING if suspect else Severity.NOTE,
                 Grade.PROVEN,
-                "trace",
+                WHOLE_TRACE,
                 "the device's clock was held down during the readings",
                 f"The device ran at {speed}{why}. "
                 + (

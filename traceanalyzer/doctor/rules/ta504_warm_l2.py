@@ -48,6 +48,7 @@ from traceanalyzer.doctor.rule import (
     us,
 )
 from traceanalyzer.doctor.rules.ta301_sync_in_loop import LOOP_CALLS
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 
 WARM_LEFT_OUT = Threshold(
@@ -104,7 +105,7 @@ class WarmCache(Rule):
                 self.finding(
                     Severity.NOTE,
                     Grade.HINT,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"`{name}` may run on a warm cache",
                     f"Nothing runs between the {len(op.self_ns)} calls of `{name}`: if they use the same buffers, {show_us(middle)} is a warm-cache figure "
                     f"(the first call took {show_us(first)}). Durations alone cannot prove it.",

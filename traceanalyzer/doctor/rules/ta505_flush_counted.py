@@ -49,6 +49,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 
 CLEAR_SHARE = Threshold("clear_share", 0.05, "share of self-time", "5 % of foreign time misleads")
@@ -107,7 +108,7 @@ class FlushCounted(Rule):
                     self.finding(
                         Severity.NOTE,
                         Grade.PROVEN,
-                        op.iterations.name,
+                        on_operation(analysis, op),
                         f"a cache clear leads each call of `{name}`",
                         f"A fill of {show_us(stats.median(cleared))} leads {len(cleared)} calls; it is shown apart and counts in no self-time of `{name}` "
                         f"({show_us(stats.median(op.self_ns))}).",
@@ -154,7 +155,7 @@ class FlushCounted(Rule):
                 self.finding(
                     Severity.WARNING,
                     Grade.PROVEN,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"the GPU-side window of `{name}` holds work launched elsewhere",
                     f"What overlaps the projected range `{name}` sums to {show_us((own_all + extra) / n)} per call, but only {show_us(own_all / n)} of it was launched in "
                     f"the range ({(own_all + extra) / own_all:.1f}x too much): {others} came from outside, as a cache clear does.",

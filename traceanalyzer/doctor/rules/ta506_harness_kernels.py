@@ -44,6 +44,7 @@ from traceanalyzer.doctor.rule import (
     activity_evidence,
     short,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 from traceanalyzer.trace.categories import RowKind
 
@@ -124,7 +125,7 @@ class HarnessKernels(Rule):
                 self.finding(
                     Severity.NOTE,
                     Grade.HINT,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"the harness works inside the calls of `{name}`",
                     f"{others} hold {share:.1%} of the kernel time of `{name}`: input making or checking seems to be inside the measured call.",
                     {"harness_share": round(share, 6), "threshold_share": limit, "harness_kernels": len(harness)},

@@ -42,6 +42,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import MODE_GAP
 
 
@@ -82,7 +83,7 @@ class Bimodal(Rule):
                 self.finding(
                     Severity.WARNING,
                     Grade.DERIVED,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"`{name}` has two modes",
                     f"{1 - share:.0%} of the calls of `{name}` take about {show_us(low)}, {share:.0%} about {show_us(high)} ({high / low - 1:+.0%}): the median may be either.",
                     {

@@ -40,6 +40,7 @@ from traceanalyzer.doctor.rule import (
     Rule,
     short,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 
 ROBUST_CV = Threshold("robust_cv", 0.1, "1.4826 MAD / median", "10 % scatter takes hundreds of calls for 1 %")
@@ -82,7 +83,7 @@ class Noisy(Rule):
                 self.finding(
                     Severity.NOTE,
                     Grade.DERIVED,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"`{name}` scatters by {cv:.0%}",
                     f"Self-times of `{name}` scatter by {cv:.1%} around their median; a median good to 1 % takes about {needed} calls, this trace holds {len(op.self_ns)} "
                     f"(worth {steadiness.effective_n(len(op.self_ns), rho):.0f} independent ones).",

@@ -45,6 +45,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 
 MEAN_MEDIAN = Threshold("mean_median", 0.05, "relative difference", "5 % decides most comparisons")
@@ -97,7 +98,7 @@ class MeanIsNotMedian(Rule):
                 self.finding(
                     Severity.NOTE,
                     Grade.PROVEN,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"mean and median of `{name}` differ",
                     f"The mean self-time of `{name}` is {show_us(float(values.mean()))}, its median {show_us(middle)} ({away:+.1%}); {tail:.1%} of the calls take over 1.5 times the median.",
                     {

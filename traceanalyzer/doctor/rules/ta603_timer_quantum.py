@@ -45,6 +45,7 @@ from traceanalyzer.doctor.rule import (
     short,
     show_us,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 
 QUANTUM_SHARE = Threshold("quantum_share", 0.02, "step / median", "2 % is a difference people report")
@@ -81,14 +82,14 @@ class TimerQuantum(Rule):
             ):
                 continue
             step = int(np.gcd.reduce(np.diff(distinct)))
-            if step <= limit * middle:
-                continue
+            if step <= limit * middle or step > middle:
+                continue  # no clock steps by more than the time that it resolved
             name = short(op.iterations.name)
             found.append(
                 self.finding(
                     Severity.NOTE,
                     Grade.DERIVED,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"the clock's step shows in `{name}`",
                     f"Self-times of `{name}` come in steps of {step / 1000:g} us, {step / middle:.1%} of their median of {show_us(middle)}: differences below that cannot be seen.",
                     {

@@ -7,7 +7,7 @@ Why it matters
     Where rows overlap, on several streams or by dependent launch, the sum counts the same moment twice.
 
 How it is decided
-    Sum over the union by more than 2 %. PROVEN.
+    More than 2 % of the sum of self-times lies where another row runs too. PROVEN.
 
 Example
     Six kernels of 10 us that start every 9 us: the sum is 60 us, the device was busy 55.
@@ -40,9 +40,10 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import on_device
 from traceanalyzer.options import Threshold
 
-OVERLAP_SHARE = Threshold("overlap_share", 0.02, "excess of the sum", "2 % is where the two numbers part in print")
+OVERLAP_SHARE = Threshold("overlap_share", 0.02, "share of the sum", "2 % is where the two numbers part in print")
 
 
 class OverlapDoubleCount(Rule):
@@ -62,7 +63,7 @@ class OverlapDoubleCount(Rule):
         found = []
         for device in analysis.devices:
             idle = device.idle
-            over = idle.self_time_ns / idle.busy_ns - 1 if idle.busy_ns else 0.0
+            over = 1 - idle.busy_ns / idle.self_time_ns if idle.self_time_ns else 0.0
             if over <= analysis.options.threshold(OVERLAP_SHARE):
                 continue
             label = analysis.trace.devices[device.device].label
@@ -70,15 +71,15 @@ class OverlapDoubleCount(Rule):
                 self.finding(
                     Severity.NOTE,
                     Grade.PROVEN,
-                    f"device {label}",
+                    on_device(analysis, device.device),
                     "kernels overlap",
                     f"Self-times on device {label} sum to {show_us(idle.self_time_ns)}, the device was busy {show_us(idle.busy_ns)} ({over:.1%} less): rows overlap, "
                     "so a sum of self-times is not elapsed time.",
                     {
                         "self_time_us": us(idle.self_time_ns),
                         "busy_us": us(idle.busy_ns),
-                        "excess": round(over, 6),
-                        "threshold_excess": analysis.options.threshold(OVERLAP_SHARE),
+                        "overlap_share": round(over, 6),
+                        "threshold_overlap_share": analysis.options.threshold(OVERLAP_SHARE),
                     },
                     [],
                     ["quote busy time, or the start-to-start interval per call"],

@@ -43,6 +43,7 @@ from traceanalyzer.doctor.rule import (
     short,
 )
 from traceanalyzer.doctor.rules.ta405_drift import DRIFT_CHANGE
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 
 LAG_ONE = Threshold("lag_one", 0.3, "lag-1 correlation", "0.3 halves the effective number of calls")
@@ -110,7 +111,7 @@ class Autocorrelated(Rule):
                 self.finding(
                     Severity.NOTE,
                     Grade.DERIVED,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"times of `{name}` depend on one another",
                     f"Successive self-times of `{name}` correlate by {rho:.2f}: its {len(values)} calls are worth {worth:.0f} independent ones.",
                     {

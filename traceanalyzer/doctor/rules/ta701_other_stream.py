@@ -45,6 +45,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import Threshold
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.tables import NO_ROW
@@ -140,7 +141,7 @@ class OtherStream(Rule):
             self.finding(
                 Severity.WARNING,
                 Grade.DERIVED,
-                "trace",
+                WHOLE_TRACE,
                 "work runs on a stream the timer does not watch",
                 f"In {escaped} of {pairs} event pairs the work goes to {len(shares)} streams that nothing joins (per pair: {streams}). Events see one stream: at best "
                 f"{ordered[-1][1] / total:.1%} of the work, at worst {ordered[0][1] / total:.1%}. The honest cost is at least {show_us(ordered[-1][1] / escaped)} per call.",

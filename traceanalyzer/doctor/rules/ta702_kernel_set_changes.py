@@ -44,6 +44,7 @@ from traceanalyzer.doctor.rule import (
     activity_evidence,
     short,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 
 DIFFERENT_ITERATIONS = Threshold(
@@ -108,7 +109,7 @@ class KernelSetChanges(Rule):
                 self.finding(
                     Severity.NOTE,
                     Grade.PROVEN,
-                    op.iterations.name,
+                    on_operation(analysis, op),
                     f"iterations of `{name}` differ in their kernels",
                     f"{len(odd)} of {len(sets)} iterations of `{name}` run other kernels than the commonest set: their times are not samples of one quantity.",
                     {

@@ -49,6 +49,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import Subject, SubjectKind, on_operation
 from traceanalyzer.trace.categories import RowKind
 
 
@@ -101,7 +102,7 @@ class EmptyIteration(Rule):
                     self.finding(
                         Severity.WARNING,
                         Grade.PROVEN,
-                        op.iterations.name,
+                        on_operation(analysis, op),
                         f"empty timed iterations of `{name}`",
                         f"{len(empty)} of {len(counts)} iterations of `{name}` launch nothing; those that do cost {cost}. A mean over all of them is nobody's cost.",
                         {
@@ -127,7 +128,7 @@ class EmptyIteration(Rule):
                     self.finding(
                         Severity.WARNING,
                         Grade.PROVEN,
-                        op.iterations.name,
+                        on_operation(analysis, op),
                         f"no kernels in `{name}`",
                         f"`{name}` runs no kernel, only {fills} fills ({show_us(total)} together), while `{short(with_kernels[0].iterations.name)}` runs kernels: a time or a "
                         "speed-up of it is not that of a kernel.",
@@ -162,7 +163,7 @@ class EmptyIteration(Rule):
                 self.finding(
                     Severity.WARNING,
                     Grade.PROVEN,
-                    name,
+                    Subject(SubjectKind.RANGE, name=name),
                     f"the timed region `{short(name)}` is empty",
                     f"`{short(name)}` runs {operators} operators and launches nothing, while {len(launches)} launches lie elsewhere: the work was put off, so its time is not in the region.",
                     {

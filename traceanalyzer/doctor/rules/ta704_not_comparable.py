@@ -33,6 +33,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
 from traceanalyzer.doctor.example import loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.subject import Subject
 from traceanalyzer.options import CLOCK_CHANGE
 
 if TYPE_CHECKING:
@@ -99,4 +100,4 @@ class NotComparable(ComparisonRule):
         remedy = ["record both sides under the same conditions"]
         if severity is Severity.ERROR:
             remedy.append("if the difference is what you compare: --allow-different")
-        return self.finding(severity, Grade.PROVEN, "comparison", headline, message, numbers, [], remedy)
+        return self.finding(severity, Grade.PROVEN, Subject(text="comparison"), headline, message, numbers, [], remedy)

@@ -34,6 +34,7 @@ from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
 from traceanalyzer.doctor.example import Event, kernel, launch, loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import short
+from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import FALSE_DISCOVERY, SAME_WITHIN
 
 if TYPE_CHECKING:
@@ -109,7 +110,16 @@ class WithinNoise(ComparisonRule):
             "threshold_same_within": compared.options.threshold(SAME_WITHIN),
         }  # fmt: skip
         remedy = ["claim no difference", "record more calls, interleaved, with steady clocks"]
-        return self.finding(Severity.NOTE, Grade.DERIVED, subject, "within noise", message, numbers, [], remedy)
+        return self.finding(
+            Severity.NOTE,
+            Grade.DERIVED,
+            Subject(SubjectKind.OPERATION, name=subject),
+            "within noise",
+            message,
+            numbers,
+            [],
+            remedy,
+        )
 
 
 def _sentence(row: Row, within: float) -> str:

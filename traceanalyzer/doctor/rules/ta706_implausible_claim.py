@@ -43,6 +43,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import CLAIM_TOLERANCE
 
 
@@ -75,7 +76,7 @@ class ImplausibleClaim(Rule):
                 self.finding(
                     Severity.WARNING,
                     Grade.PROVEN,
-                    result.op.iterations.name,
+                    on_operation(analysis, result.op),
                     f"the claim of {claim.text} is impossible",
                     f"{claim.text} per call is claimed, but the kernels of `{name}` take {show_us(result.self_ns)} on the device: {claim.ns / result.self_ns:.2g} of it. "
                     "Nothing that waits for the work can read less.",

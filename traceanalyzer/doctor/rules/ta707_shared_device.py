@@ -37,6 +37,7 @@ from traceanalyzer.doctor.captured import NO_SIDECAR
 from traceanalyzer.doctor.example import captured, clock, kernel, launch, loop
 from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, short
+from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import Threshold
 from traceanalyzer.trace.categories import RowKind
 
@@ -97,7 +98,7 @@ class SharedDevice(Rule):
             self.finding(
                 Severity.WARNING if stretched else Severity.NOTE,
                 Grade.HINT if stretched else Grade.PROVEN,
-                "trace",
+                WHOLE_TRACE,
                 "the device was shared with another process",
                 f"{message}. Their work can take turns with the kernels measured here.",
                 {"other_processes": others, "stretched_share": round(share, 6), "threshold_share": limit, "threshold_stretch": factor},

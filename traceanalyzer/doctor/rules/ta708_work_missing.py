@@ -36,6 +36,7 @@ from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
 from traceanalyzer.doctor.example import Event, captured, host_range, kernel, launch, result
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import short
+from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import Threshold
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class WorkMissing(ComparisonRule):
         return self.finding(
             Severity.WARNING,
             Grade.HINT,
-            head.name,
+            Subject(SubjectKind.OPERATION, name=head.name),
             f"`{name}` may leave work out",
             f"`{name}` is faster{f' (ratio {ratio:.3g})' if ratio else ''}, but a call {' and '.join(less)}, and no comparison says that its result is right.",
             {

@@ -43,6 +43,7 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
+from traceanalyzer.doctor.subject import WHOLE_TRACE, on_operation
 from traceanalyzer.options import CLAIM_TOLERANCE
 
 MARK = "mark its calls (record_function, then --range NAME), or let capture record it"
@@ -107,7 +108,7 @@ class ClaimIsAnotherNumber(Rule):
                 self.finding(
                     severity,
                     Grade.DERIVED,
-                    result.op.iterations.name,
+                    on_operation(analysis, result.op),
                     headline,
                     message,
                     {
@@ -128,7 +129,7 @@ class ClaimIsAnotherNumber(Rule):
         if len(unjudged) == len(analysis.options.claims):
             return self.abstain("; ".join(unjudged))
         found += [
-            self.finding(Severity.NOTE, Grade.PROVEN, "trace", "a claim cannot be judged", f"The {why}.", {"claims": len(analysis.options.claims)}, [], [MARK])
+            self.finding(Severity.NOTE, Grade.PROVEN, WHOLE_TRACE, "a claim cannot be judged", f"The {why}.", {"claims": len(analysis.options.claims)}, [], [MARK])
             for why in unjudged
         ]  # fmt: skip
         return found

@@ -34,6 +34,7 @@ from traceanalyzer.doctor.captured import NO_SIDECAR
 from traceanalyzer.doctor.example import captured, loop, result
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.rule import Example, Rule, short
+from traceanalyzer.doctor.subject import Subject, SubjectKind
 
 
 class WrongResult(Rule):
@@ -73,7 +74,7 @@ class WrongResult(Rule):
                 self.finding(
                     Severity.WARNING,
                     Grade.PROVEN,
-                    operation.name,
+                    Subject(SubjectKind.OPERATION, name=operation.name),
                     f"the result of `{name}` is wrong",
                     f"`{name}` does not compute what {short(c.reference) or 'its reference'} computes: {c.reason[:400]}. Its times are those of "
                     "another function.",

@@ -10,7 +10,6 @@ from traceanalyzer.analysis.compare.comparison import Compared, Row
 from traceanalyzer.analysis.compare.sides import Side, Work
 from traceanalyzer.analysis.protocols import TITLES
 from traceanalyzer.doctor.comparison_rule import diagnose_pair
-from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.registry import COMPARISON_RULES
 from traceanalyzer.doctor.rules.ta208_rank_inversion import inversion_sentence
 from traceanalyzer.doctor.rules.ta704_not_comparable import said
@@ -26,7 +25,8 @@ from traceanalyzer.report.compare.model import (
     RowVerdict,
     SideSummary,
 )
-from traceanalyzer.report.model import Abstention, FindingRow, ReportData
+from traceanalyzer.report.findings import finding_row
+from traceanalyzer.report.model import Abstention, ReportData
 from traceanalyzer.trace.names import short_names
 
 CLAIM_RULES = ("TA706", "TA709")
@@ -40,7 +40,7 @@ def build_comparison(
 ) -> ComparisonData:
     """Return the comparison; ``base`` and ``head`` are the reports its sides were made of."""
     findings, abstained = diagnose_pair(compared, COMPARISON_RULES)
-    rows = [_finding(f) for f in findings]
+    rows = [finding_row(f) for f in findings]
     abstentions = [Abstention(a.rule, a.reason) for a in abstained]
     abstentions += [Abstention("compare", reason) for reason in _silence(compared)]
     for name, report, side in (("base", base, compared.base), ("head", head, compared.head)):
@@ -72,10 +72,6 @@ def build_comparison(
         abstentions=abstentions,
         thresholds={n: compared.options.threshold(ANALYSIS_THRESHOLDS[n]) for n in _THRESHOLDS},
     )
-
-
-def _finding(f: Finding) -> FindingRow:
-    return FindingRow(f.rule, f.title, f.severity.value, str(f.grade), f.subject, f.message, f.numbers, [], f.remedy)
 
 
 def _side(side: Side, report: ReportData) -> SideSummary:

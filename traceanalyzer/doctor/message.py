@@ -1,0 +1,75 @@
+"""Sentences of findings, made from a template and parameters: the one place where a parameter becomes text.
+
+A template holds ``{parameter}`` or ``{parameter:kind}``: ``time`` (nanoseconds), ``share`` (a part of one as a percentage), ``times`` (a ratio), ``name``
+(a kernel, operator or range, cut and in backquotes), ``count`` (an integer with its thousands apart). A part in brackets of the form
+``[[... {parameter} ...]]`` is left out where one of its parameters is None or empty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from traceanalyzer.trace.names import scrub_paths, short_names
+
+_OPTIONAL = re.compile(r"\[\[(.*?)\]\]", re.S)
+_PARAMETER = re.compile(r"\{(\w+)(?::(\w+))?\}")
+
+
+@dataclass(frozen=True)
+class Message:
+    """The two texts of one message code: the start of a verdict, without a full stop, and the finding's own sentences."""
+
+    headline: str
+    text: str
+
+
+def short(name: str) -> str:
+    """Return a name for a sentence."""
+    return short_names([scrub_paths(name)], 60)[0]
+
+
+def show_us(ns: float | None) -> str:
+    """Return a duration for a sentence: ``9.8 us``, ``1.21 ms``; ``n/a`` of None."""
+    if ns is None:
+        return "n/a"
+    value = ns / 1000
+    for limit, divisor, unit in ((1e4, 1.0, "us"), (1e7, 1e3, "ms")):
+        if abs(value) < limit:
+            return f"{_digits(value / divisor)} {unit}"
+    return f"{_digits(value / 1e6)} s"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+
+
+def show_share(part: float) -> str:
+    """Return a part of one as a percentage: whole ones, a digit behind the point below ten."""
+    return f"{part:.0%}" if part >= 0.0995 or part == 0 else f"{part:.1%}"
+
+
+_KINDS: dict[str, Callable[[Any], str]] = {
+    "": str,
+    "time": show_us,
+    "share": show_share,
+    "times": lambda value: f"{value:.3g}x",
+    "name": lambda value: f"`{short(str(value))}`",
+    "count": lambda value: f"{value:,}",
+}
+
+
+def sentence(template: str, params: Mapping[str, Any]) -> str:
+    """Return the text of a template. Raises KeyError for a parameter that is not there."""
+
+    def optional(match: re.Match[str]) -> str:
+        inner = match.group(1)
+        wanted = [params.get(name) for name, _ in _PARAMETER.findall(inner)]
+        return "" if any(value is None or value == "" for value in wanted) else inner
+
+    def shown(match: re.Match[str]) -> str:
+        return _KINDS[match.group(2) or ""](params[match.group(1)])
+
+    return _PARAMETER.sub(shown, _OPTIONAL.sub(optional, template))
