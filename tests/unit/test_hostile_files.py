@@ -440,15 +440,17 @@ def test_python_rows_of_a_hundred_megabytes_cost_no_memory():
         yield b"]}"
 
     from traceanalyzer.analysis.pipeline import analyse
-    from traceanalyzer.trace.kineto.build import build
-    from traceanalyzer.trace.kineto.columns import Columns
+    from traceanalyzer.trace.assemble import assemble
+    from traceanalyzer.trace.kineto.columns import Columns, new_store
+    from traceanalyzer.trace.kineto.finish import finish
 
     salvage = Salvage()
     stream = EventStream(pieces(), "t", ReadLimits(), salvage)
-    columns = Columns(ReadLimits(), salvage)
+    columns = Columns(new_store("t", ReadLimits(), salvage))
     for batch in stream.batches():
         columns.add(batch)
-    trace = build(columns, stream.top, "t", "JSON")
+    finish(columns)
+    trace = assemble(columns.store)
     assert trace.meta.skipped["python_function"] == 400_000 and len(trace.activities) == 20_000
     analysis = analyse(trace)
     assert analysis.kernels[0].time.p50_ns == 5000 and analysis.kernels[0].latency_p50_ns == 6000

@@ -7,12 +7,8 @@ from pathlib import Path
 from typing import IO
 
 from traceanalyzer.options import ReadLimits
-from traceanalyzer.trace.ahead import read_ahead
-from traceanalyzer.trace.kineto.build import build
-from traceanalyzer.trace.kineto.columns import Columns
-from traceanalyzer.trace.kineto.own_events import gzip_note, restore
-from traceanalyzer.trace.kineto.stream import EventStream
-from traceanalyzer.trace.salvage import Salvage
+from traceanalyzer.trace.assemble import assemble
+from traceanalyzer.trace.kineto.decode import decode
 from traceanalyzer.trace.sidecar_place import may_have_sidecar
 from traceanalyzer.trace.source import Progress, Source
 from traceanalyzer.trace.tables import Trace
@@ -29,18 +25,7 @@ def read(
     the path, opened before by somebody who looked at its beginning; a pipe cannot be opened twice.
     """
     limits = limits or ReadLimits()
-    salvage = Salvage()
-    source = Source(path, limits, progress, file)
-    events = EventStream(read_ahead(source.pieces()), source.name, limits, salvage)
-    columns = Columns(limits, salvage)
-    for batch in events.batches():
-        columns.add(batch)
-    if source.damaged_at is not None:
-        salvage.incomplete = True
-        salvage.note(gzip_note(source.damaged_at))
-    restore(columns.own_record, salvage)
-    file_format = f"{'gzip, ' if source.compressed else ''}JSON {events.flavour}"
-    trace = build(columns, events.top, source.name, file_format)
+    trace = assemble(decode(Source(path, limits, progress, file), limits))
     if not may_have_sidecar(path):
         return trace
     from traceanalyzer.trace.sidecar import of_another_trace, read_sidecar

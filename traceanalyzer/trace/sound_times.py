@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from traceanalyzer.trace.kineto.decimal_times import BAD_TIME
+from traceanalyzer.trace.store import BAD_TIME
 from traceanalyzer.trace.tables import Bool, Int64
 
 DAY_NS = 86_400 * 1_000_000_000

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -12,104 +10,51 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import DecodeError, Raw, Struct, ValidationError
 
-from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind, kind_of
 from traceanalyzer.trace.kineto.decimal_times import column_to_ns, finest_step_ns
+from traceanalyzer.trace.kineto.ids import id_text, to_int
 from traceanalyzer.trace.kineto.own_events import RECORD_NAME
 from traceanalyzer.trace.kineto.repair import decode_text
 from traceanalyzer.trace.kineto.rows import TAGGED, CallArgs, DeviceArgs, LooseRow, Row, SyncArgs
-from traceanalyzer.trace.launch_names import ApiClass, classify_api
 from traceanalyzer.trace.salvage import Salvage
-from traceanalyzer.trace.tables import NO_ID
+from traceanalyzer.trace.store import Store
+from traceanalyzer.trace.tables import NO_ID, Config
 
 _TYPES: list[type[Struct]] = [*TAGGED, LooseRow]
 _LOOSE = RowKind.UNKNOWN
 _KINDS: list[RowKind] = [*TAGGED.values(), _LOOSE]
 _TYPE_CODE = {t: number for number, t in enumerate(_TYPES)}
-_DIGITS = re.compile(r"-?\d+")
 _DEVICE_ARGS = msgspec.json.Decoder(list[DeviceArgs])
 _CALL_ARGS = msgspec.json.Decoder(list[CallArgs])
 _SYNC_ARGS = msgspec.json.Decoder(list[SyncArgs])
 _STRINGS = msgspec.json.Decoder(list[str])
 _INTS = msgspec.json.Decoder(list[int])
 
-Column = list[npt.NDArray[Any]]
 
-
-class Interner(dict[Any, int]):
-    """Gives equal keys equal small numbers, in order of first sight; ``values_in_order`` lists them back."""
-
-    def __init__(self, normalise: Callable[[Any], Any] | None = None) -> None:
-        super().__init__()
-        self._normalise = normalise
-        self.values_in_order: list[Any] = []
-        self._of_value: dict[Any, int] = {}
-
-    def __missing__(self, key: Any) -> int:
-        value = self._normalise(key) if self._normalise else key
-        number = self._of_value.get(value)
-        if number is None:
-            number = self._of_value[value] = len(self.values_in_order)
-            self.values_in_order.append(value)
-        self[key] = number
-        return number
-
-
-def id_text(raw: bytes) -> str:
-    """Return a pid or tid as text: quotes gone, so that ``"25738"`` and ``25738`` are one thread."""
-    text = raw.decode("utf-8", "replace").strip()
-    if text.startswith('"'):
-        text = decode_text(raw)[0]
-    return text.strip() if text not in ("", "null") else ""
-
-
-def to_int(value: object) -> int | None:
-    """Return an id written as number, decimal string or ``"stream 7"``; None when there is none in it."""
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, float):
-        return int(value) if abs(value) < 1 << 62 else None  # NaN compares false
-    if isinstance(value, str):
-        found = _DIGITS.findall(value)
-        value = int(found[-1]) if len(found) == 1 or (value.lower().startswith("stream") and found) else None
-    if isinstance(value, int):
-        # 64-bit addresses and hashes come unsigned; two's complement keeps them distinct
-        return value if -(1 << 63) < value < 1 << 63 else (value & (1 << 63) - 1)
-    return None
+def new_store(name: str, limits: ReadLimits, salvage: Salvage) -> Store:
+    """Return an empty store for events of Chrome JSON: processes and threads are given as JSON text."""
+    return Store(name, salvage, limits.max_rows, id_text=id_text, config=parse_config)
 
 
 class Columns:
-    """Grows one set of columns per kind of row."""
+    """Fills a store with the rows of the event stream. :func:`new_store` makes one that takes Kineto's ids."""
 
-    def __init__(self, limits: ReadLimits, salvage: Salvage) -> None:
-        self._limits = limits
-        self.salvage = salvage
-        self.names = Interner()
-        self.pids = Interner(id_text)
-        self.tids = Interner(id_text)
-        self.apis = Interner()
-        self.configs = Interner()
-        self.columns: dict[RowKind, dict[str, Column]] = {}
-        self.skipped: Counter[str] = Counter()
-        self.unknown: Counter[str] = Counter()
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.salvage = store.salvage
         self.process_names: dict[str, str] = {}
         self.process_labels: dict[str, str] = {}
         self.thread_names: dict[tuple[str, str], str] = {}
         self.halves: list[tuple[RowKind, str, Row]] = []
-        self.events = 0
-        self.own_events = 0
         self.own_record = b""
-        self.rows = 0
-        self.python_rows = 0
-        self.step_ns = 1000
 
     # -- batches --------------------------------------------------------------------------------------
 
     def add(self, rows: list[Struct]) -> None:
         """Take one batch of the event stream."""
-        first = self.events + self.own_events
-        self.events += len(rows)
+        first = self.store.events + self.store.own_events
+        self.store.events += len(rows)
         codes = np.fromiter(map(_TYPE_CODE.__getitem__, map(type, rows)), dtype=np.uint8, count=len(rows))
         kinds: dict[RowKind, list[int]] = {}
         for code, count in enumerate(np.bincount(codes, minlength=len(_TYPES)).tolist()):
@@ -118,8 +63,8 @@ class Columns:
             kind = _KINDS[code]
             if kind is RowKind.SKIP:
                 category = str(_TYPES[code].__struct_config__.tag)
-                self.skipped[category] += count
-                self.python_rows += count if category == "python_function" else 0
+                self.store.skipped[category] += count
+                self.store.python_rows += count if category == "python_function" else 0
             else:
                 kinds.setdefault(kind, []).append(code)
         for kind, of_kind in kinds.items():
@@ -139,17 +84,11 @@ class Columns:
                 chosen = [r for r, whole in zip(chosen, complete, strict=True) if whole]
                 at = at[np.array(complete)]
             self._add_complete(kind, chosen, at + first)
-        if self.rows > self._limits.max_rows:
-            raise TraceFormatError(
-                "too_large",
-                f"more than {self._limits.max_rows} rows to keep",
-                hint="record a shorter window, or raise the limit with --max-rows",
-            )
 
     def _add_own(self, rows: list[tuple[str, Raw]]) -> None:
         """Count events that an earlier annotate of ours added; keep the record it left of itself."""
-        self.events -= len(rows)
-        self.own_events += len(rows)
+        self.store.events -= len(rows)
+        self.store.own_events += len(rows)
         for name, args in rows:
             if name == RECORD_NAME and not self.own_record:
                 self.own_record = bytes(args)
@@ -160,7 +99,7 @@ class Columns:
                 (kind, row.ph, Row(row.name, row.ph, row.pid, row.tid, row.ts, row.dur, getattr(row, "args", Raw(b""))))
             )
         else:
-            self.skipped[f"ph {row.ph[:8]}" if row.ph else "no ph"] += 1
+            self.store.skipped[f"ph {row.ph[:8]}" if row.ph else "no ph"] += 1
 
     def _add_loose(self, rows: list[LooseRow], order: npt.NDArray[np.int64]) -> None:
         """Sort rows whose fields are all still text into the same columns.
@@ -177,12 +116,12 @@ class Columns:
                 self._add_own([(self._text(r.name), r.args) for r in mine])
             elif ph == "M" or (not ph and not category) or (kind is not RowKind.SKIP and ph in ("X", "B", "E")):
                 if kind is RowKind.UNKNOWN and category and ph != "M":
-                    self.unknown[category[:60]] += count
+                    self.store.unknown[category[:60]] += count
                 else:
                     chosen[raw_category, raw_ph] = kind, ph
             else:
-                self.skipped[category or f"ph {ph[:8]}"] += count
-                self.python_rows += count if category == "python_function" else 0
+                self.store.skipped[category or f"ph {ph[:8]}"] += count
+                self.store.python_rows += count if category == "python_function" else 0
         by_kind: dict[RowKind, list[int]] = {}
         for i in [i for i, pair in enumerate(pairs) if pair in chosen]:
             kind, ph = chosen[pairs[i]]
@@ -193,7 +132,7 @@ class Columns:
                 if bytes(row.traceEvents):
                     self._add_nested(bytes(row.traceEvents))
                 else:
-                    self.skipped["event without a phase" if bytes(row.ts) else "empty event"] += 1
+                    self.store.skipped["event without a phase" if bytes(row.ts) else "empty event"] += 1
             elif ph == "X":
                 by_kind.setdefault(kind, []).append(i)
             else:
@@ -257,46 +196,38 @@ class Columns:
         n = len(rows)
         if not n:
             return
-        self.rows += n
+        store = self.store
         stamps = [r.ts for r in rows]
-        into = self.columns.setdefault(kind, {})
-
-        def put(column: str, values: npt.NDArray[Any]) -> None:
-            into.setdefault(column, []).append(values)
-
-        def interned(table: Interner, keys: Iterable[Any]) -> npt.NDArray[np.int32]:
-            return np.fromiter(map(table.__getitem__, keys), dtype=np.int32, count=n)
-
-        put("start_ns", column_to_ns(stamps))
-        put("dur_ns", column_to_ns([r.dur for r in rows]))
-        put("pid", interned(self.pids, _texts([r.pid for r in rows])))
-        put("tid", interned(self.tids, _texts([r.tid for r in rows])))
+        durations = [r.dur for r in rows]
+        found: dict[str, npt.NDArray[Any]] = {
+            "start_ns": column_to_ns(stamps),
+            "dur_ns": column_to_ns(durations),
+            "pid": store.pids.codes(_texts([r.pid for r in rows]), n),
+            "tid": store.tids.codes(_texts([r.tid for r in rows]), n),
+            "name": (store.apis if kind is RowKind.CALL else store.names).codes([r.name for r in rows], n),
+        }
         if kind is RowKind.CALL:
-            put("name", interned(self.apis, [r.name for r in rows]))
             args = self._decode_args(rows, _CALL_ARGS, CallArgs)
-            put("corr", _ids([a.correlation for a in args]))
-            put("external", _ids([a.external for a in args]))
-            put("order", order)
-            return
-        put("name", interned(self.names, [r.name for r in rows]))
-        if kind in DEVICE_KINDS:
-            if self.step_ns > 1:
-                self.step_ns = min(self.step_ns, finest_step_ns(stamps), finest_step_ns([r.dur for r in rows]))
+            found |= {
+                "corr": _ids([a.correlation for a in args]),
+                "external": _ids([a.external for a in args]),
+                "order": order,
+            }
+        elif kind in DEVICE_KINDS:
+            if store.step_ns > 1:
+                store.step_ns = min(store.step_ns, finest_step_ns(stamps), finest_step_ns(durations))
             device_args = self._decode_args(rows, _DEVICE_ARGS, DeviceArgs)
             for column in ("device", "context", "stream", "external", "moved_bytes", "graph_node"):
-                put(column, _ids([getattr(a, column) for a in device_args]))
-            put("corr", _ids([a.correlation for a in device_args]))
-            put(
-                "config",
-                interned(
-                    self.configs, ((bytes(a.grid), bytes(a.block), a.registers, a.shared_bytes) for a in device_args)
-                ),
-            )
-            put("order", order)
+                found[column] = _ids([getattr(a, column) for a in device_args])
+            found["corr"] = _ids([a.correlation for a in device_args])
+            keys = ((bytes(a.grid), bytes(a.block), a.registers, a.shared_bytes) for a in device_args)
+            found["config"] = store.configs.codes(keys, n)
+            found["order"] = order
         elif kind is RowKind.DEVICE_SYNC:
             sync_args = self._decode_args(rows, _SYNC_ARGS, SyncArgs)
-            put("device", _ids([a.device for a in sync_args]))
-            put("stream", _ids([a.stream for a in sync_args]))
+            found["device"] = _ids([a.device for a in sync_args])
+            found["stream"] = _ids([a.stream for a in sync_args])
+        store.put(kind, found)
 
     def _decode_args(self, rows: list[Any], decoder: Any, shape: type[Any]) -> list[Any]:
         texts = [r.args for r in rows]
@@ -359,19 +290,8 @@ class Columns:
         if lonely:
             self.salvage.excluded["begin or end event without its other half"] += lonely
         for kind, rows in made.items():
-            self._add_complete(kind, rows, np.full(len(rows), self.events, dtype=np.int64))
+            self._add_complete(kind, rows, np.full(len(rows), self.store.events, dtype=np.int64))
         self.halves = []
-
-    # -- results --------------------------------------------------------------------------------------
-
-    def column(self, kind: RowKind, name: str, dtype: Any = np.int64) -> npt.NDArray[Any]:
-        """Return one column of one kind, empty when there is no such row."""
-        parts = self.columns.get(kind, {}).get(name)
-        return np.concatenate(parts) if parts else np.empty(0, dtype=dtype)
-
-    def api_classes(self) -> npt.NDArray[np.int8]:
-        """Return the :class:`ApiClass` of each interned API name."""
-        return np.array([classify_api(a) for a in self.apis.values_in_order] or [ApiClass.OTHER], dtype=np.int8)
 
 
 def _as_row(name: str, ph: str, row: LooseRow) -> Row:
@@ -394,8 +314,18 @@ def _ids(found: list[int | None]) -> npt.NDArray[np.int64]:
         return np.array([NO_ID if (w := to_int(v)) is None else w for v in found], dtype=np.int64)
 
 
-def parse_dims(raw: bytes) -> tuple[int, ...] | None:
-    """Return a grid or block as numbers; None when the trace does not say."""
+ConfigKey = tuple[bytes, bytes, int | None, int | None]
+"""Grid and block as JSON text, registers, bytes of shared memory."""
+NO_CONFIG: ConfigKey = (b"", b"", None, None)
+
+
+def parse_config(key: ConfigKey) -> Config:
+    """Return a launch configuration from its texts; what the trace does not say is None."""
+    grid, block, registers, shared = key
+    return Config(_dims(grid), _dims(block), registers, shared)
+
+
+def _dims(raw: bytes) -> tuple[int, ...] | None:
     try:
         return tuple(_INTS.decode(raw)) if raw else None
     except DecodeError:

@@ -13,8 +13,7 @@ from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 import numpy as np
 import numpy.typing as npt
 
-BAD_TIME = np.iinfo(np.int64).min
-"""Stands for "no usable time" until the row is excluded; never leaves :mod:`traceanalyzer.trace`."""
+from traceanalyzer.trace.store import BAD_TIME
 
 # Beyond this a nanosecond count no longer fits 64 bits; no clock shows it (292 years).
 _MAX_NS = 9_000_000_000_000_000_000

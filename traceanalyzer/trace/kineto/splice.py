@@ -21,13 +21,14 @@ from traceanalyzer.errors import OptionError
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.ahead import read_ahead
 from traceanalyzer.trace.categories import RowKind, kind_of
-from traceanalyzer.trace.kineto.decimal_times import BAD_TIME, column_to_ns
+from traceanalyzer.trace.kineto.decimal_times import column_to_ns
 from traceanalyzer.trace.kineto.own_events import EVENT_CUT, FIELDS_DAMAGED, FOOTER_CUT, Record
 from traceanalyzer.trace.kineto.repair import decode_text
 from traceanalyzer.trace.kineto.rows import TAGGED, LooseRow
 from traceanalyzer.trace.kineto.stream import EventStream
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.source import Progress, Source
+from traceanalyzer.trace.store import BAD_TIME
 
 _RAW_LIST = msgspec.json.Decoder(list[Raw])
 _DRAWN_AS_ROWS = ("X", "B")

@@ -1,0 +1,299 @@
+"""From a filled store to a :class:`~traceanalyzer.trace.tables.Trace`: check times, tell devices apart, link, sort."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traceanalyzer.trace import sound_times
+from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
+from traceanalyzer.trace.link import DeviceSide, HostSide, link
+from traceanalyzer.trace.store import CALL_COLUMNS, DEVICE_COLUMNS, Store
+from traceanalyzer.trace.tables import (
+    NO_ID,
+    NO_ROW,
+    Activities,
+    Calls,
+    Device,
+    DeviceSyncs,
+    HostOps,
+    Int32,
+    Int64,
+    Lane,
+    Overheads,
+    Ranges,
+    Thread,
+    Trace,
+    TraceMeta,
+)
+
+_Arrays = dict[str, npt.NDArray[Any]]
+_KIND_WORDS = {RowKind.KERNEL: "kernel", RowKind.MEMCPY: "copy", RowKind.MEMSET: "fill"}
+
+
+def assemble(store: Store) -> Trace:
+    """Return the tables of everything collected; what cannot be used is counted in the salvage."""
+    parts = [{c: store.column(kind, c) for c in DEVICE_COLUMNS} for kind in DEVICE_KINDS]
+    device = {c: np.concatenate([p[c] for p in parts]) for c in DEVICE_COLUMNS}
+    kinds = [np.full(len(p["start_ns"]), int(k), dtype=np.int8) for k, p in zip(DEVICE_KINDS, parts, strict=True)]
+    device["kind"] = np.concatenate(kinds)
+    calls = {c: store.column(RowKind.CALL, c) for c in CALL_COLUMNS}
+    middle = _middle(device, calls)
+    device = _sound_device_rows(store, device, middle)
+    calls = _sound_calls(store, calls, middle)
+
+    thread_keys, thread_of_call = _pair_codes(calls["pid"], calls["tid"])
+    processes = store.pids.values_in_order
+    threads = [Thread(processes[p], store.tids.values_in_order[t]) for p, t in thread_keys]
+    api_class = store.api_classes()[calls["name"]] if len(calls["name"]) else np.empty(0, dtype=np.int8)
+
+    group_keys, group = _pair_codes(device["pid"], device["device"])
+    linked, link_notes = link(
+        DeviceSide(device["corr"], device["external"], group, device["order"], device["start_ns"]),
+        HostSide(
+            calls["corr"], calls["external"], calls["pid"], thread_of_call, api_class, calls["order"],
+            calls["start_ns"], calls["start_ns"] + calls["dur_ns"],
+        ),
+    )  # fmt: skip
+    devices, device_of_row = _devices(group_keys, group, linked, calls, processes, store.device_names)
+    lane_keys, lane_of_row = _pair_codes(device_of_row, device["stream"])
+    order_of_lane = sorted(range(len(lane_keys)), key=lambda i: lane_keys[i])
+    rank_of_lane = np.empty(len(lane_keys), dtype=np.int32)
+    rank_of_lane[order_of_lane] = np.arange(len(lane_keys), dtype=np.int32)
+    lanes = [Lane(int(lane_keys[i][0]), int(lane_keys[i][1])) for i in order_of_lane]
+    lane_of_row = rank_of_lane[lane_of_row] if len(lane_of_row) else lane_of_row.astype(np.int32)
+
+    call_order = np.lexsort((calls["start_ns"], thread_of_call))
+    new_place = np.empty(len(call_order), dtype=np.int64)
+    new_place[call_order] = np.arange(len(call_order))
+    end_ns = device["start_ns"] + device["dur_ns"]
+    row_order = np.lexsort((end_ns, device["start_ns"], lane_of_row))
+    call_of_row = np.where(linked == NO_ROW, NO_ROW, new_place[linked] if len(new_place) else NO_ROW)
+    n_activities = np.bincount(call_of_row[call_of_row >= 0], minlength=len(call_order)).astype(np.int64)
+
+    activities = Activities(
+        kind=device["kind"][row_order].astype(np.int8),
+        name=device["name"][row_order],
+        start_ns=device["start_ns"][row_order],
+        end_ns=end_ns[row_order],
+        lane=lane_of_row[row_order],
+        config=device["config"][row_order],
+        corr=device["corr"][row_order],
+        bytes_moved=device["moved_bytes"][row_order],
+        graph_node=device["graph_node"][row_order] != NO_ID,
+        call=call_of_row[row_order],
+    )
+    call_table = Calls(
+        api=calls["name"][call_order],
+        api_class=api_class[call_order],
+        start_ns=calls["start_ns"][call_order],
+        end_ns=(calls["start_ns"] + calls["dur_ns"])[call_order],
+        thread=thread_of_call[call_order].astype(np.int32),
+        corr=calls["corr"][call_order],
+        n_activities=n_activities,
+    )
+    host_ops, ranges, threads = _host_tables(store, middle, threads)
+    overheads, syncs = _other_tables(store, middle)
+    starts = [t.start_ns for t in (activities, call_table, host_ops, ranges, overheads) if len(t)]
+    starts += [s for s in (_profiler_spans(store, middle),) if len(s) and starts]
+    meta = TraceMeta(
+        name=store.name,
+        format=store.format,
+        events=store.events,
+        annotations=store.own_events,
+        salvage=store.salvage,
+        origin_ns=min((int(s.min()) for s in starts), default=0),
+        base_ns=store.base_ns,
+        step_ns=store.step_ns,
+        skipped=dict(store.skipped),
+        unknown_categories=dict(store.unknown),
+        flags=store.flags,
+        versions=store.versions,
+        python_rows=store.python_rows,
+        flavour=store.flavour,
+        simulated=store.simulated,
+        rank=store.rank,
+        world_size=store.world_size,
+    )
+    return Trace(
+        meta=meta,
+        names=list(store.names.values_in_order),
+        apis=list(store.apis.values_in_order),
+        configs=list(store.configs.values_in_order),
+        devices=devices,
+        lanes=lanes,
+        threads=threads,
+        activities=activities,
+        calls=call_table,
+        host_ops=host_ops,
+        ranges=ranges,
+        overheads=overheads,
+        device_syncs=syncs,
+        link_notes=dict(link_notes),
+    )
+
+
+# -- times --------------------------------------------------------------------------------------------
+
+
+def _middle(device: _Arrays, calls: _Arrays) -> int | None:
+    set_rows = ~sound_times.unset(device["start_ns"], device["dur_ns"])
+    return sound_times.middle_of(device["start_ns"][set_rows], calls["start_ns"])
+
+
+def _sound_device_rows(store: Store, device: _Arrays, middle: int | None) -> _Arrays:
+    keep = np.ones(len(device["start_ns"]), dtype=bool)
+    for reason, mask in sound_times.faults(device["start_ns"], device["dur_ns"], middle, check_unset=True):
+        keep &= ~mask
+        for kind, count in Counter(device["kind"][mask].tolist()).items():
+            store.salvage.excluded[f"{_KIND_WORDS[RowKind(kind)]}: {reason}"] += count
+    return {c: v[keep] for c, v in device.items()}
+
+
+def _sound_calls(store: Store, calls: _Arrays, middle: int | None) -> _Arrays:
+    """Leave out calls without a start; a call without a usable length keeps its start, which dispatch needs."""
+    start, dur = calls["start_ns"], calls["dur_ns"].copy()
+    keep = np.ones(len(start), dtype=bool)
+    for reason, mask in sound_times.faults(start, dur, middle, check_unset=False):
+        if "duration" in reason:
+            dur[mask] = 0
+            store.salvage.repaired[f"host call: {reason}, its start is used"] += int(np.count_nonzero(mask))
+        else:
+            keep &= ~mask
+            store.salvage.excluded[f"host call: {reason}"] += int(np.count_nonzero(mask))
+    return {c: (dur if c == "dur_ns" else v)[keep] for c, v in calls.items()}
+
+
+def _sound_others(store: Store, kind: RowKind, word: str, middle: int | None) -> npt.NDArray[np.bool_]:
+    start, dur = store.column(kind, "start_ns"), store.column(kind, "dur_ns")
+    keep = np.ones(len(start), dtype=bool)
+    if middle is None:
+        middle = sound_times.middle_of(start)
+    for reason, mask in sound_times.faults(start, dur, middle, check_unset=False):
+        keep &= ~mask
+        store.salvage.excluded[f"{word}: {reason}"] += int(np.count_nonzero(mask))
+    return keep
+
+
+# -- devices, streams, threads ------------------------------------------------------------------------
+
+
+def _pair_codes(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[list[tuple[int, int]], Int32]:
+    """Return the distinct pairs of two columns, sorted, and the number of each row's pair."""
+    if not len(a):
+        return [], np.empty(0, dtype=np.int32)
+    seconds, b_code = np.unique(b, return_inverse=True)
+    key = a.astype(np.int64) * len(seconds) + b_code.reshape(-1)
+    keys, code = np.unique(key, return_inverse=True)
+    pairs = [(int(k) // len(seconds), int(seconds[int(k) % len(seconds)])) for k in keys.tolist()]
+    return pairs, code.reshape(-1).astype(np.int32)
+
+
+def _devices(
+    group_keys: list[tuple[int, int]], group: Int32, linked: Int64, calls: _Arrays, pids: list[str],
+    device_names: dict[tuple[str, int], str],
+) -> tuple[list[Device], Int32]:  # fmt: skip
+    """Return the devices and the device of each row; rows of several processes on one device are kept apart."""
+    devices: list[Device] = []
+    device_of_row = np.zeros(len(group), dtype=np.int32)
+    owner = np.full(len(group), -1, dtype=np.int64)
+    owner[linked != NO_ROW] = calls["pid"][linked[linked != NO_ROW]]
+
+    def name_of(pid: int, number: int) -> str:
+        return device_names.get((pids[pid], number)) or device_names.get(("", number), "")
+
+    crowded = len({number for _, number in group_keys}) < len(group_keys)
+    for code, (pid, number) in enumerate(group_keys):
+        rows = group == code
+        owners = np.unique(owner[rows & (owner >= 0)]).tolist()
+        split = owners if len(owners) > 1 else [None]
+        for own in split:
+            label = f"process {pids[own]}" if own is not None else f"pid {pids[pid]}" if crowded else ""
+            mine = rows if own is None else rows & (owner == own)
+            device_of_row[mine] = len(devices)
+            devices.append(Device(pids[pid], number, name_of(pid, number), label))
+        if len(owners) > 1 and (rest := rows & (owner < 0)).any():
+            device_of_row[rest] = len(devices)
+            devices.append(Device(pids[pid], number, name_of(pid, number), "process unknown"))
+    return devices, device_of_row
+
+
+# -- the other tables ---------------------------------------------------------------------------------
+
+
+def _host_tables(store: Store, middle: int | None, threads: list[Thread]) -> tuple[HostOps, Ranges, list[Thread]]:
+    number = {t: i for i, t in enumerate(threads)}
+    pids, tids = store.pids.values_in_order, store.tids.values_in_order
+
+    def thread_codes(pid: npt.NDArray[Any], tid: npt.NDArray[Any]) -> Int32:
+        keys, codes = _pair_codes(pid, tid)
+        table = np.empty(max(len(keys), 1), dtype=np.int32)
+        for i, (p, t) in enumerate(keys):
+            thread = Thread(pids[p], tids[t])
+            if thread not in number:
+                number[thread] = len(threads)
+                threads.append(thread)
+            table[i] = number[thread]
+        return table[codes]
+
+    def get(kind: RowKind, keep: npt.NDArray[np.bool_], column: str) -> npt.NDArray[Any]:
+        return store.column(kind, column)[keep]
+
+    keep = _sound_others(store, RowKind.HOST_OP, "operator", middle)
+    start = get(RowKind.HOST_OP, keep, "start_ns")
+    host_ops = HostOps(
+        name=get(RowKind.HOST_OP, keep, "name").astype(np.int32),
+        start_ns=start,
+        end_ns=start + get(RowKind.HOST_OP, keep, "dur_ns"),
+        thread=thread_codes(get(RowKind.HOST_OP, keep, "pid"), get(RowKind.HOST_OP, keep, "tid")),
+    )
+    parts = []
+    for kind, word in ((RowKind.RANGE, "annotation"), (RowKind.DEVICE_RANGE, "device annotation")):
+        keep = _sound_others(store, kind, word, middle)
+        start = get(kind, keep, "start_ns")
+        parts.append(
+            Ranges(
+                name=get(kind, keep, "name").astype(np.int32),
+                start_ns=start,
+                end_ns=start + get(kind, keep, "dur_ns"),
+                thread=thread_codes(get(kind, keep, "pid"), get(kind, keep, "tid")),
+                on_device=np.full(len(start), kind is RowKind.DEVICE_RANGE),
+            )
+        )
+    both = {
+        f: np.concatenate([getattr(p, f) for p in parts]) for f in ("name", "start_ns", "end_ns", "thread", "on_device")
+    }
+    ranges = Ranges(**both)
+    return host_ops, ranges.take(np.argsort(ranges.start_ns, kind="stable")), threads
+
+
+def _other_tables(store: Store, middle: int | None) -> tuple[Overheads, DeviceSyncs]:
+    keep = _sound_others(store, RowKind.OVERHEAD, "profiler overhead", middle)
+    start = store.column(RowKind.OVERHEAD, "start_ns")[keep]
+    overheads = Overheads(
+        name=store.column(RowKind.OVERHEAD, "name")[keep].astype(np.int32),
+        start_ns=start,
+        end_ns=start + store.column(RowKind.OVERHEAD, "dur_ns")[keep],
+    )
+    keep = _sound_others(store, RowKind.DEVICE_SYNC, "device sync record", middle)
+    start = store.column(RowKind.DEVICE_SYNC, "start_ns")[keep]
+    syncs = DeviceSyncs(
+        name=store.column(RowKind.DEVICE_SYNC, "name")[keep].astype(np.int32),
+        start_ns=start,
+        end_ns=start + store.column(RowKind.DEVICE_SYNC, "dur_ns")[keep],
+        device=store.column(RowKind.DEVICE_SYNC, "device")[keep],
+        stream=store.column(RowKind.DEVICE_SYNC, "stream")[keep],
+    )
+    return overheads, syncs
+
+
+def _profiler_spans(store: Store, middle: int | None) -> Int64:
+    """Return the starts of the profiler's own spans: drawn by viewers, so their clock begins with the first of them."""
+    start, dur = store.column(RowKind.SPAN, "start_ns"), store.column(RowKind.SPAN, "dur_ns")
+    sound = np.ones(len(start), dtype=bool)
+    for _, mask in sound_times.faults(start, dur, middle, check_unset=True):
+        sound &= ~mask
+    return np.asarray(start[sound], dtype=np.int64)

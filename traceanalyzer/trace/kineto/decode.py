@@ -1,0 +1,36 @@
+"""From the bytes of Chrome JSON to a filled store."""
+
+from __future__ import annotations
+
+from traceanalyzer.options import ReadLimits
+from traceanalyzer.trace.ahead import read_ahead
+from traceanalyzer.trace.kineto.columns import Columns, new_store
+from traceanalyzer.trace.kineto.fields import keep_fields
+from traceanalyzer.trace.kineto.finish import finish
+from traceanalyzer.trace.kineto.own_events import gzip_note, restore
+from traceanalyzer.trace.kineto.stream import EventStream
+from traceanalyzer.trace.salvage import Salvage
+from traceanalyzer.trace.source import Source
+from traceanalyzer.trace.store import Store
+
+
+def decode(source: Source, limits: ReadLimits) -> Store:
+    """Return the rows of Chrome JSON, plain or gzip.
+
+    Raises :class:`~traceanalyzer.errors.TraceFormatError` when nothing can be made of it; smaller damage is repaired or left out
+    and counted in the store's salvage.
+    """
+    salvage = Salvage()
+    events = EventStream(read_ahead(source.pieces()), source.name, limits, salvage)
+    columns = Columns(new_store(source.name, limits, salvage))
+    for batch in events.batches():
+        columns.add(batch)
+    if source.damaged_at is not None:
+        salvage.incomplete = True
+        salvage.note(gzip_note(source.damaged_at))
+    restore(columns.own_record, salvage)
+    store = columns.store
+    store.format = f"{'gzip, ' if source.compressed else ''}JSON {events.flavour}"
+    finish(columns)
+    keep_fields(events.top, store)
+    return store

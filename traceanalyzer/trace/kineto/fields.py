@@ -1,0 +1,48 @@
+"""The few fields beside the events that say something about the run. Others may name machines or users: they are not kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from traceanalyzer.trace.kineto.ids import to_int
+from traceanalyzer.trace.store import Store
+
+_VERSION_KEYS = {
+    "cuda_runtime_version": "cuda_runtime", "cuda_driver_version": "cuda_driver", "cupti_version": "cupti",
+    "hip_runtime_version": "hip_runtime", "hip_driver_version": "hip_driver", "roctracer_version": "roctracer",
+    "pytorch_version": "pytorch", "triton_version": "triton",
+}  # fmt: skip
+_FLAG_KEYS = ("with_stack", "record_shapes", "profile_memory", "with_flops", "with_modules")
+
+
+def keep_fields(top: dict[str, msgspec.Raw], store: Store) -> None:
+    """Put the known fields beside the events into the store; ``top`` maps their names to their JSON text."""
+
+    def value(key: str) -> Any:
+        try:
+            return msgspec.json.decode(top[key]) if key in top else None
+        except (msgspec.DecodeError, RecursionError):
+            return None
+
+    properties = value("deviceProperties")
+    for entry in properties if isinstance(properties, list) else []:
+        if isinstance(entry, dict) and (number := to_int(entry.get("id"))) is not None:
+            store.device_names["", number] = str(entry.get("name") or "")[:100]
+    base = value("baseTimeNanoseconds")
+    store.base_ns = base if isinstance(base, int) else 0
+    store.flags = {k: int(v) for k in _FLAG_KEYS if isinstance(v := value(k), int)}
+    store.versions = {
+        short: str(v)[:40] for k, short in _VERSION_KEYS.items() if isinstance(v := value(k), int | float | str)
+    }
+    found = value("distributedInfo")
+    distributed = found if isinstance(found, dict) else {}
+    store.simulated = value("simulated") is True
+    store.rank, store.world_size = _count(distributed.get("rank")), _count(distributed.get("world_size"))
+
+
+def _count(value: object) -> int | None:
+    """Return a rank or a number of ranks; None for what cannot be one."""
+    found = to_int(value)
+    return found if found is not None and 0 <= found < 1 << 24 else None
