@@ -22,7 +22,7 @@ import numpy as np  # noqa: E402
 import traceanalyzer as ta  # noqa: E402
 from tests.kineto_writer import document, to_json  # noqa: E402
 from tests.queue_sim import Machine  # noqa: E402
-from traceanalyzer.render.console import render_console  # noqa: E402
+from traceanalyzer.render.screen import render_screen  # noqa: E402
 
 
 def machine(**settings: int | float) -> Machine:
@@ -110,7 +110,7 @@ def files() -> dict[Path, str]:
             fresh.write_text(made[path], encoding="utf-8")
             report = ta.analyze(fresh)
         golden = HERE / "golden" / name
-        made[golden.with_suffix(".txt")] = render_console(report.data)
+        made[golden.with_suffix(".txt")] = render_screen(report.data)
         made[golden.with_suffix(".md")] = report.to_markdown()
         made[golden.with_suffix(".json")] = report.to_json()
         table.writerow([path.name, "yes", " ".join((simulate.__doc__ or "").split()), report.data.devices[0].queue])

@@ -18,13 +18,15 @@ from rich.cells import cell_len
 from tests.render.fakes import finding, hostile, kernel, make, op, report
 from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
-from traceanalyzer.render.checks import render_checks
+from traceanalyzer.render.base import render
 from traceanalyzer.render.console import render_console
 from traceanalyzer.render.csv import render_csv
 from traceanalyzer.render.escape import terminal, visible
+from traceanalyzer.render.formats import CHECK
 from traceanalyzer.render.json_v1 import dump, render_json
 from traceanalyzer.render.markdown import render_markdown
 from traceanalyzer.render.page.document import render_html
+from traceanalyzer.render.screen import render_screen
 from traceanalyzer.report import model
 from traceanalyzer.report.model import Abstention
 
@@ -37,7 +39,7 @@ TEXTS = {
 }  # fmt: skip
 FOR_PEOPLE = {
     "console": render_console, "markdown": render_markdown, "html": render_html, "csv": render_csv,
-    "check text": lambda r: render_checks([r], "text"), "check github": lambda r: render_checks([r], "github"),
+    "check text": lambda r: render(CHECK, "text", [r]), "check github": lambda r: render(CHECK, "github", [r]), "screen": render_screen,
 }  # fmt: skip
 
 
@@ -54,7 +56,8 @@ def few(request):
 
 @pytest.mark.parametrize("width", [100, 72, 40])
 def test_no_line_is_wider_than_the_screen_whatever_the_text(evil, width):
-    assert max(cell_len(line) for line in render_console(evil, width=width).splitlines()) <= width
+    for show_all in (render_console, render_screen):
+        assert max(cell_len(line) for line in show_all(evil, width=width).splitlines()) <= width
 
 
 def test_a_long_name_does_not_flood_the_screen(evil):
@@ -229,7 +232,8 @@ def test_a_value_that_does_not_exist_is_not_a_number(shown, value):
     ("shown", "expected"),
     [
         (show.us(0.064), "0.064"), (show.us(12.896), "12.90"), (show.us(1_078_288.4), "1,078,288"), (show.duration(9.8), "9.8 us"),
-        (show.duration(1_210_000), "1,210 ms"), (show.duration(6e7), "60 s"), (show.percent(0.004), "0.4 %"), (show.percent(0.00001), "<0.1 %"),
+        (show.duration(1_210_000), "1.21 s"), (show.duration(6e7), "60 s"), (show.duration(0.064), "64 ns"), (show.duration(999.4), "999 us"), (show.duration(999.6), "1 ms"),
+        (show.duration(0), "0 us"), (show.duration(99.96), "100 us"), (show.duration(999_600), "1 s"), (show.duration(7.2e9), "7,200 s"), (show.percent(0.004), "0.4 %"), (show.percent(0.00001), "<0.1 %"),
         (show.ratio(4.2), "4.20x"), (show.count(1234567), "1,234,567"), (show.interval((12.8, 12.9)), "12.80-12.90"), (show.interval(None), "n/a"),
         (show.queue("cpu-bound", "PROVEN"), "cpu-bound P"), (show.queue("unknown", None), "n/a"), (show.plural(2, "launch"), "2 launches"),
     ],
@@ -257,7 +261,7 @@ def test_csv_numbers_below_zero_stay_numbers():
 
 def test_importing_the_renderers_loads_neither_rich_nor_jinja2_nor_pandas():
     code = (
-        "import sys; from traceanalyzer.render import checks, console, csv, json_v1, markdown; "
+        "import sys; from traceanalyzer.render import checks, console, csv, formats, json_v1, markdown, screen, summary; "
         "from traceanalyzer.render.page import document; "
         "print([m for m in ('rich', 'jinja2', 'pandas', 'numpy') if m in sys.modules])"
     )

@@ -11,6 +11,8 @@ import click
 from traceanalyzer.commands.numbers import FiniteRange
 from traceanalyzer.commands.output import utf8_stdout, write_output
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError
+from traceanalyzer.render.base import names, render
+from traceanalyzer.render.formats import BENCH
 
 if TYPE_CHECKING:
     from traceanalyzer.capture.bench import BenchTable
@@ -64,9 +66,7 @@ TABLE_NAME = "bench.json"
 @click.option(
     "--limit", type=FiniteRange(0, min_open=True), metavar="S", help="Seconds for all rows; those not reached are n/a."
 )  # fmt: skip
-@click.option(
-    "--format", "output_format", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True
-)
+@click.option("--format", "output_format", type=click.Choice(names(BENCH)), default="text", show_default=True)
 @click.option("--progress/--no-progress", default=True, help="Progress on standard error when it is a terminal.")
 def command(
     operator: str, preset: str, dtypes: str, directions: str, implementation: str, against: str | None, out: str | None, iters: int,
@@ -96,7 +96,7 @@ def command(
         table = bench(asked, folder, observe=show, keep=lambda so_far: _keep(so_far, folder))
     _keep(table, folder)
     utf8_stdout()
-    write_output(_rendered(table, output_format), None)
+    write_output(render(BENCH, output_format, table), None)
     if any(row.missing_kind == "interrupted" for row in table.rows):
         raise CaptureUnavailable("interrupted", "interrupted; the rows measured until then are in the table")
     if (error := nothing_measured(table)) is not None:
@@ -115,18 +115,4 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _keep(table: BenchTable, folder: Path | None) -> None:
     if folder is not None and folder.is_dir():
-        write_output(_rendered(table, "json"), str(folder / TABLE_NAME))
-
-
-def _rendered(table: BenchTable, output_format: str) -> str:
-    if output_format == "json":
-        from traceanalyzer.render.json_v1 import dump
-
-        return dump(table.to_dict())
-    if output_format == "markdown":
-        from traceanalyzer.render.bench.markdown import render_bench_markdown
-
-        return render_bench_markdown(table)
-    from traceanalyzer.render.bench.text import render_bench
-
-    return render_bench(table)
+        write_output(render(BENCH, "json", table), str(folder / TABLE_NAME))

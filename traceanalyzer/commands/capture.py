@@ -8,8 +8,10 @@ from pathlib import Path
 import click
 
 from traceanalyzer.commands.numbers import FiniteRange
-from traceanalyzer.commands.output import utf8_stdout, write_output
+from traceanalyzer.commands.output import terminal_width, utf8_stdout, write_output
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError, TraceAnalyzerError
+from traceanalyzer.render.base import WIDTH, RenderSettings, render
+from traceanalyzer.render.formats import REPORT
 
 EPILOG = """\b
 Exit codes:
@@ -193,15 +195,6 @@ def _show(folder: Path, made: set[Path], output_format: str, failure: TraceAnaly
 def _report(trace: Path, output_format: str) -> str:
     from traceanalyzer.api import analyze
 
-    data = analyze(trace).data
-    if output_format == "json":
-        from traceanalyzer.render.json_v1 import render_json
-
-        return render_json(data)
-    if output_format == "markdown":
-        from traceanalyzer.render.markdown import render_markdown
-
-        return render_markdown(data)
-    from traceanalyzer.render.console import render_console
-
-    return render_console(data, color=sys.stdout.isatty())
+    color = sys.stdout.isatty()
+    settings = RenderSettings(width=terminal_width() if color else WIDTH, color=color)
+    return render(REPORT, output_format, analyze(trace).data, settings)

@@ -11,6 +11,8 @@ from traceanalyzer.commands.output import refuse_input_as_output, utf8_stdout, w
 from traceanalyzer.commands.report import LEVELS, parse_thresholds
 from traceanalyzer.errors import ExitCode
 from traceanalyzer.options import AnalysisOptions, Selection, parse_claim
+from traceanalyzer.render.base import names, render
+from traceanalyzer.render.formats import CHECK
 
 
 @click.command(name="check", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -34,7 +36,7 @@ from traceanalyzer.options import AnalysisOptions, Selection, parse_claim
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["text", "json", "github", "sarif"]),
+    type=click.Choice(names(CHECK)),
     default="text",
     show_default=True,
 )
@@ -48,7 +50,6 @@ def command(
     Exits with 1 on a finding at or above --fail-on, with 3 if a trace cannot be judged.
     """
     from traceanalyzer.api import analyze
-    from traceanalyzer.render.checks import render_checks
 
     refuse_input_as_output(output, *traces)
     config = load_config()
@@ -61,7 +62,7 @@ def command(
     )
     reports = [analyze(trace, options=options).data for trace in traces]
     utf8_stdout()
-    write_output(render_checks(reports, output_format), output)
+    write_output(render(CHECK, output_format, reports), output)
     level = fail_on or config.fail_on or "warning"
     failing = LEVELS[LEVELS.index(level) :]
     judged = [f for r in reports for f in r.findings if f.severity in failing]

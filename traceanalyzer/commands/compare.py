@@ -11,8 +11,11 @@ from traceanalyzer.commands.numbers import FiniteRange
 from traceanalyzer.commands.output import refuse_input_as_output, utf8_stdout, write_output
 from traceanalyzer.commands.progress import reading_progress
 from traceanalyzer.commands.report import parse_thresholds
+from traceanalyzer.commands.reproduce import command_line
 from traceanalyzer.errors import ExitCode, OptionError
 from traceanalyzer.options import AnalysisOptions, ReadLimits, Selection, parse_claim
+from traceanalyzer.render.base import RenderSettings, names, render
+from traceanalyzer.render.formats import COMPARISON
 
 
 @click.command(name="compare", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -21,7 +24,7 @@ from traceanalyzer.options import AnalysisOptions, ReadLimits, Selection, parse_
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["text", "markdown", "json", "html"]),
+    type=click.Choice(names(COMPARISON)),
     default="text",
     show_default=True,
 )
@@ -82,25 +85,9 @@ def command(
     with reading_progress(progress) as callback:
         results = compare_all(base, heads, options=options, allow_different=allow_different, progress=callback)
     found = [r.data for r in results]
-    if output_format == "json":
-        from traceanalyzer.render.json_v1 import render_comparison_json
-
-        text = render_comparison_json(found)
-    elif output_format == "html":
-        from traceanalyzer.render.compare.page import ROWS, render_comparison_page
-
-        text = render_comparison_page(found, [r.figures for r in results], top=top or ROWS)
-    elif output_format == "markdown":
-        from traceanalyzer.commands.reproduce import command_line
-        from traceanalyzer.render.compare.markdown import render_comparison_markdown
-
-        text = render_comparison_markdown(found, top=top or 10, command=command_line(click.get_current_context()))
-    else:
-        from traceanalyzer.render.compare.text import render_comparison_console
-
-        text = render_comparison_console(found, top=top or 20)
+    settings = RenderSettings(top, command_line(click.get_current_context()))
     utf8_stdout()
-    write_output(text, output)
+    write_output(render(COMPARISON, output_format, results, settings), output)
     if any(d.verdict.status == "cannot-judge" for d in found):
         sys.exit(int(ExitCode.CANNOT_JUDGE))
     worst = max((d.regression_pct for d in found if d.regression_pct is not None), default=0.0)

@@ -84,3 +84,10 @@ def utf8_stdout() -> None:
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal, within the widths that the tables are made for."""
+    import shutil
+
+    return max(60, min(shutil.get_terminal_size().columns, 120))

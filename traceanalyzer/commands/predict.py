@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -10,6 +9,8 @@ import click
 
 from traceanalyzer.commands.output import utf8_stdout, write_output
 from traceanalyzer.errors import OptionError
+from traceanalyzer.render.base import names, render
+from traceanalyzer.render.formats import PREDICTION
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -55,15 +56,14 @@ def _time_option(name: str, default_us: float, text: str) -> Callable[[_F], _F]:
 @click.option(
     "--depth", default=None, type=click.IntRange(1), metavar="N", help="Entries of the launch queue; unset: never full."
 )
-@click.option(
-    "--format", "output_format", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True
-)
+@click.option("--format", "output_format", type=click.Choice(names(PREDICTION)), default="text", show_default=True)
 def command(
     dispatch: str, kernel: str, sync: float, latency: float, record: float, gap: float, clear: float, clear_dispatch: float, calls: int,
     graph_calls: int, depth: int | None, output_format: str,
 ) -> None:  # fmt: skip
     """Say what each timing protocol would read for a dispatch and a kernel time, in microseconds."""
-    from traceanalyzer.analysis.protocols import TITLES, Symbols, ladder
+    from traceanalyzer.analysis.protocols import Symbols, ladder
+    from traceanalyzer.render.prediction import Prediction
 
     d, k = _times(dispatch, "--dispatch"), _times(kernel, "--kernel")
     if len(d) != len(k):
@@ -75,34 +75,6 @@ def command(
         clear_dispatch=clear_dispatch * 1000, calls=calls, graph_calls=graph_calls, depth=depth or 10 * calls * len(k),
     )  # fmt: skip
     readings = {p: round(v / 1000, 6) for p, v in ladder(symbols).items()}
-    own = readings["profiler_self_time"]
-    if output_format == "json":
-        text = json.dumps(
-            {
-                "schema": "traceanalyzer.predict/1",
-                "readings": readings,
-                "dispatch_us": [x / 1000 for x in d],
-                "kernel_us": [x / 1000 for x in k],
-            },
-            indent=1,
-        )
-    else:
-        rows = [(TITLES[p], f"{v:.3f}", f"{v / own:.2f}x" if own else "n/a") for p, v in readings.items()]
-        if output_format == "markdown":
-            text = "\n".join(
-                [
-                    "| protocol | reading us | of self-time |",
-                    "| --- | ---: | ---: |",
-                    *(f"| {a} | {b} | {c} |" for a, b, c in rows),
-                ]
-            )
-        else:
-            width = max(len(a) for a, _, _ in rows)
-            text = "\n".join(
-                [
-                    f"{'protocol':{width}}  {'reading us':>12}  of self-time",
-                    *(f"{a:{width}}  {b:>12}  {c:>12}" for a, b, c in rows),
-                ]
-            )
+    found = Prediction(readings, [x / 1000 for x in d], [x / 1000 for x in k])
     utf8_stdout()
-    write_output(text, None)
+    write_output(render(PREDICTION, output_format, found), None)

@@ -8,13 +8,13 @@ from traceanalyzer.commands.limits import limit_options
 from traceanalyzer.commands.output import utf8_stdout, write_output
 from traceanalyzer.commands.progress import reading_progress
 from traceanalyzer.options import AnalysisOptions, ReadLimits
+from traceanalyzer.render.base import RenderSettings, names, render
+from traceanalyzer.render.formats import RANKS
 
 
 @click.command(name="ranks", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("folder", metavar="DIR")
-@click.option(
-    "--format", "output_format", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True
-)
+@click.option("--format", "output_format", type=click.Choice(names(RANKS)), default="text", show_default=True)
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
 @click.option("--hta/--no-hta", default=True, help="HolisticTraceAnalysis' numbers beside, where it is installed.")
 @click.option(
@@ -38,10 +38,9 @@ def command(
     else in its file name (rank3, worker-3). Ranks without a trace and files that cannot be read are listed.
     """
     from traceanalyzer.api import ranks
-    from traceanalyzer.render.ranks import render_ranks
 
     limits = ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes)
     with reading_progress(progress) as callback:
         found = ranks(folder, AnalysisOptions(limits=limits), hta=hta, late_over=late_over / 100, progress=callback)
     utf8_stdout()
-    write_output(render_ranks(found, output_format, top=top), output)
+    write_output(render(RANKS, output_format, found, RenderSettings(top=top)), output)

@@ -7,10 +7,14 @@ import sys
 import click
 
 from traceanalyzer.commands.numbers import FiniteRange
-from traceanalyzer.commands.output import refuse_input_as_output, utf8_stdout, write_output
+from traceanalyzer.commands.output import refuse_input_as_output, terminal_width, utf8_stdout, write_output
 from traceanalyzer.commands.progress import reading_progress
+from traceanalyzer.commands.reproduce import command_line
 from traceanalyzer.errors import ExitCode, OptionError
 from traceanalyzer.options import AnalysisOptions, ReadLimits, Selection, parse_claim
+from traceanalyzer.render.base import WIDTH, RenderSettings, names, render
+from traceanalyzer.render.formats import REPORT
+from traceanalyzer.render.sections import SECTIONS
 
 _DEFAULTS = ReadLimits()
 LEVELS = ("note", "warning", "error")
@@ -38,13 +42,18 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["text", "markdown", "json", "csv", "html"]),
+    type=click.Choice(names(REPORT)),
     default="text",
     show_default=True,
 )
 @click.option(
     "--summary", is_flag=True, help="With --format markdown: one compact block for a comment or a step summary."
 )
+@click.option("--full", is_flag=True, help="Print every section of the text report, not only what fits a screen.")
+@click.option(
+    "--section", "sections", multiple=True, type=click.Choice([s.name for s in SECTIONS]), metavar="NAME",
+    help=f"Print this section of the text report in full (repeatable): {', '.join(s.name for s in SECTIONS)}.",
+)  # fmt: skip
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
 @click.option(
     "--range", "range_name", metavar="NAME", help="Only work launched inside this record_function / NVTX range."
@@ -57,7 +66,7 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
     type=click.IntRange(1),
     default=None,
     metavar="N",
-    help="Rows per table (text 20, markdown 10, html 2000 kernels; json and csv hold all).",
+    help="Rows per table (text 10, with --full 20, markdown 10, html 2000 kernels; json and csv hold all).",
 )
 @click.option("--fail-on", type=click.Choice(LEVELS), help="Exit with 1 on a finding of this level or above.")
 @click.option(
@@ -113,7 +122,7 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
 )
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(
-    trace: str, output_format: str, summary: bool, output: str | None, range_name: str | None, device: int | None, stream: int | None,
+    trace: str, output_format: str, summary: bool, full: bool, sections: tuple[str, ...], output: str | None, range_name: str | None, device: int | None, stream: int | None,
     kernel: str | None, top: int | None, fail_on: str | None, thresholds: tuple[str, ...], claims: tuple[str, ...], clear_us: float | None, second_opinion: bool,
     show_paths: bool,
     max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool,
@@ -128,6 +137,14 @@ def command(
         raise OptionError(
             "bad_option", f"--summary is Markdown, --format is {output_format}", hint="add --format markdown"
         )
+    if (full or sections) and output_format != "text":
+        raise OptionError(
+            "bad_option",
+            f"--full and --section choose parts of the text report, --format is {output_format}",
+            hint="leave --format out, or those options",
+        )
+    if summary:
+        output_format = "summary"
     refuse_input_as_output(output, trace)
     options = AnalysisOptions(
         Selection(range_name, device, stream, kernel),
@@ -141,34 +158,17 @@ def command(
     )
     with reading_progress(progress) as callback:
         data = analyze(trace, options=options, progress=callback, second_opinion=second_opinion).data
-    if output_format == "json":
-        from traceanalyzer.render.json_v1 import render_json
-
-        text = render_json(data)
-    elif summary:
-        from traceanalyzer.commands.reproduce import command_line
-        from traceanalyzer.render.summary import render_summary
-
-        text = render_summary(data, command=command_line(click.get_current_context()), top=top or 5)
-    elif output_format == "markdown":
-        from traceanalyzer.render.markdown import render_markdown
-
-        text = render_markdown(data, top=top or 10)
-    elif output_format == "html":
-        from traceanalyzer.render.page.content import ROWS, render_page
-
-        text = render_page(data, top=top or ROWS)
-    elif output_format == "csv":
-        from traceanalyzer.render.csv import render_csv
-
-        text = render_csv(data)
-    else:
-        from traceanalyzer.render.console import render_console
-
-        to_terminal = output in (None, "-") and sys.stdout.isatty()
-        text = render_console(data, top=top or 20, color=to_terminal)
+    to_terminal = output in (None, "-") and sys.stdout.isatty()
+    settings = RenderSettings(
+        top,
+        command_line(click.get_current_context()),
+        terminal_width() if to_terminal else WIDTH,
+        to_terminal,
+        full,
+        sections,
+    )
     utf8_stdout()
-    write_output(text, output)
+    write_output(render(REPORT, output_format, data, settings), output)
     if fail_on is not None:
         failing = LEVELS[LEVELS.index(fail_on) :]
         if any(f.severity in failing for f in data.findings):

@@ -21,7 +21,8 @@ class Block:
     """A table; ``names`` are the numbers of the columns that hold text from the trace. ``notes`` follow it.
 
     Cells in ``struck`` (row, column) are times of a wrong result: shown, but struck through. Columns in ``labels`` hold words
-    of our own that stand to the left as names do, and are never cropped.
+    of our own: they are aligned left as names are, and are never cropped. A ``compact`` block takes one line for its column
+    titles and none for a rule below them.
     """
 
     title: str
@@ -31,6 +32,28 @@ class Block:
     notes: list[str] = field(default_factory=list)
     struck: frozenset[tuple[int, int]] = frozenset()
     labels: frozenset[int] = frozenset()
+    compact: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """One paragraph of text: ``style`` is a style of rich for terminals with colour, ``limit`` the characters shown."""
+
+    text: str
+    style: str = ""
+    indent: int = 0
+    limit: int = 2000
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Paragraphs under an optional title."""
+
+    title: str
+    lines: list[Line]
+
+
+Part = Block | Lines
 
 
 def kernels(report: ReportData, top: int) -> Block | None:

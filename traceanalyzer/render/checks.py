@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from traceanalyzer.render import blocks
+from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.json_v1 import dump
 from traceanalyzer.report.model import FindingRow, ReportData
@@ -14,23 +15,32 @@ from traceanalyzer.report.model import FindingRow, ReportData
 _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-def render_checks(reports: Sequence[ReportData], output_format: str) -> str:
-    """Return the findings of several reports in one of ``text``, ``json``, ``github`` and ``sarif``."""
-    if output_format == "github":
-        lines = [_annotation(r, f) for r in reports for f in r.findings] + [_verdict_annotation(r) for r in reports]
-        return "\n".join(lines) + "\n"
-    if output_format == "sarif":
-        return dump(sarif(reports))
-    if output_format == "json":
-        found = [
-            {
-                "trace": r.trace.name,
-                **{k: v for k, v in r.to_dict().items() if k in ("verdict", "findings", "abstentions")},
-            }
-            for r in reports
-        ]
-        return dump({"schema": "traceanalyzer.check/1", "traces": found})
+def text_check(reports: Sequence[ReportData], settings: RenderSettings) -> str:  # noqa: ARG001 - a line has no width
+    """Return verdict and findings of each report, one line each."""
     return "\n".join(_text(r) for r in reports)
+
+
+def json_check(reports: Sequence[ReportData], settings: RenderSettings) -> str:  # noqa: ARG001
+    """Return verdict, findings and abstentions of each report."""
+    found = [
+        {
+            "trace": r.trace.name,
+            **{k: v for k, v in r.to_dict().items() if k in ("verdict", "findings", "abstentions")},
+        }
+        for r in reports
+    ]
+    return dump({"schema": "traceanalyzer.check/1", "traces": found})
+
+
+def github_check(reports: Sequence[ReportData], settings: RenderSettings) -> str:  # noqa: ARG001
+    """Return workflow commands that GitHub shows as annotations."""
+    lines = [_annotation(r, f) for r in reports for f in r.findings] + [_verdict_annotation(r) for r in reports]
+    return "\n".join(lines) + "\n"
+
+
+def sarif_check(reports: Sequence[ReportData], settings: RenderSettings) -> str:  # noqa: ARG001
+    """Return :func:`sarif` as text."""
+    return dump(sarif(reports))
 
 
 def _text(report: ReportData) -> str:

@@ -1,132 +1,111 @@
-"""The text report, by rich: 100 columns, readable without colour."""
+"""Parts of a report as text, by rich: at most as wide as the screen, readable without colour."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
+from traceanalyzer.render.base import WIDTH, RenderSettings
+from traceanalyzer.render.blocks import Line, Lines, Part
 from traceanalyzer.render.escape import terminal
-from traceanalyzer.render.measured import conditions_lines, measured_in
-from traceanalyzer.render.opinion import opinion
-from traceanalyzer.report.model import FindingRow, ReportData
+from traceanalyzer.render.sections import SECTIONS
+from traceanalyzer.report.model import ReportData
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-WIDTH = 100
-_LINE, _NOTE = 2000, 600  # characters of one text; a name of ten thousand must not flood the screen
-_TRACE_LINES, _NOTES, _FINDINGS, _EVIDENCE = 12, 12, 60, 3
+_NOTE, _NOTES = 600, 12
 _NAME_COLUMN = 6
-_STATUS_STYLE = {"ok": "bold green", "suspect": "bold yellow", "cannot-judge": "bold red"}
-_SEVERITY_STYLE = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
 
 
-class Line(Protocol):
-    """Prints one line of escaped, folded text."""
+def text_report(report: ReportData, settings: RenderSettings) -> str:
+    """Return the report that fits a screen, all of it where it was asked for in full, or the sections that were named."""
+    if settings.full or settings.sections:
+        return render_console(
+            report, top=settings.top or 20, width=settings.width, color=settings.color, sections=settings.sections
+        )
+    from traceanalyzer.render.screen import render_screen
 
-    def __call__(self, text: str, style: str = "", indent: int = 0) -> None: ...  # noqa: D102
+    return render_screen(report, top=settings.top or 10, width=settings.width, color=settings.color)
 
 
-def render_console(report: ReportData, *, top: int = 20, width: int = WIDTH, color: bool = False) -> str:
-    """Return the report as text of at most ``width`` columns; ``top`` rows per table."""
+def render_console(
+    report: ReportData, *, top: int = 20, width: int = WIDTH, color: bool = False, sections: Sequence[str] = ()
+) -> str:
+    """Return every section of the report, or the named ``sections``, as text; ``top`` rows per table."""
+    wanted = [s for s in SECTIONS if not sections or s.name in sections]
+    parts = [part for section in wanted for part in section.parts(report, top)]
+    if not parts:
+        parts = [Lines("", [Line(f"nothing to show in section {', '.join(s.name for s in wanted)}")])]
+    return render_parts(parts, width=width, color=color)
+
+
+def render_parts(parts: Sequence[Part], *, width: int = WIDTH, color: bool = False) -> str:
+    """Return the parts as text of at most ``width`` columns, an empty line between them."""
     from rich.console import Console
-    from rich.padding import Padding
-    from rich.text import Text
 
     out = io.StringIO()
     console = Console(
         file=out, width=width, force_terminal=color, color_system="standard" if color else None, highlight=False,
         markup=False, emoji=False, legacy_windows=False, no_color=not color,
     )  # fmt: skip
-
-    def line(text: str, style: str = "", indent: int = 0) -> None:
-        console.print(Padding(Text(terminal(text, _LINE), style=style, overflow="fold"), (0, 0, 0, indent)))
-
-    line(report.verdict.headline, _STATUS_STYLE[report.verdict.status])
-    console.print()
-    about = blocks.trace_lines(report)
-    for text in about[:_TRACE_LINES]:
-        loud = text.startswith(("INCOMPLETE", "SIMULATED"))
-        line(text, "bold" if loud else "dim" if color else "")
-    if len(about) > _TRACE_LINES:
-        line(f"and {show.plural(len(about) - _TRACE_LINES, 'more note')} on the file (all in JSON)")
-    if text := blocks.clock_line(report):
-        line(text, "bold")
-    for text in conditions_lines(report.capture):
-        line(text, "dim" if color else "")
-    for block in (
-        *measured_in(report), blocks.kernels(report, top), blocks.copies(report, 5), blocks.ops(report, 8), blocks.ladder(report, 4), blocks.devices(report, top),
-        blocks.streams(report, top), blocks.threads(report, top), blocks.idle(report, top), blocks.pauses(report),
-        opinion(report),
-    ):  # fmt: skip
-        if block is not None:
-            _print_block(console, block, line)
-    console.print()
-    line("Linkage", "bold")
-    line(report.coverage.sentence, indent=2)
-    console.print()
-    line(f"Findings ({len(report.findings)})" if report.findings else "Findings: none", "bold")
-    short = blocks.short_names(report)
-    for finding in report.findings[:_FINDINGS]:
-        _print_finding(line, finding, short)
-    if len(report.findings) > _FINDINGS:
-        line(f"and {show.plural(len(report.findings) - _FINDINGS, 'more finding')} (all in JSON)", indent=2)
-    if report.abstentions:
-        console.print()
-        line("Not judged", "bold")
-        reasons = blocks.abstentions(report)
-        for rules, reason in reasons[:_FINDINGS]:
-            line(terminal(f"{rules}: {reason}", _NOTE), indent=2)
-        if len(reasons) > _FINDINGS:
-            line(f"and {show.plural(len(reasons) - _FINDINGS, 'more reason')} (all in JSON)", indent=2)
-    console.print()
-    line(blocks.conditions(report), "dim" if color else "")
+    for number, part in enumerate(parts):
+        if number:
+            console.print()
+        if isinstance(part, Lines):
+            _print_lines(console, part)
+        else:
+            _print_block(console, part)
     # rich pads lines to the width; the spaces say nothing
     return "\n".join(text.rstrip() for text in out.getvalue().splitlines()) + "\n"
 
 
 def render_blocks(shown: list[blocks.Block], lines: list[str], *, width: int = WIDTH) -> str:
     """Return some blocks and the lines that follow them, without the rest of a report; blanks before a line indent it."""
-    from rich.console import Console
+    below = [Line(text.lstrip(" "), indent=min(len(text) - len(text.lstrip(" ")), 8)) for text in lines]
+    return render_parts([*shown, Lines("", below)], width=width).strip("\n") + "\n"
+
+
+def _print_lines(console: Console, part: Lines) -> None:
+    if part.title:
+        _print_line(console, Line(part.title, "bold"))
+    for line in part.lines:
+        _print_line(console, line)
+
+
+def _print_line(console: Console, line: Line) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    out = io.StringIO()
-    console = Console(file=out, width=width, color_system=None, highlight=False, markup=False, emoji=False)
-
-    def line(text: str, style: str = "", indent: int = 0) -> None:
-        console.print(Padding(Text(terminal(text, _LINE), style=style, overflow="fold"), (0, 0, 0, indent)))
-
-    for block in shown:
-        _print_block(console, block, line)
-    console.print()
-    for text in lines:
-        line(text.lstrip(" "), indent=min(len(text) - len(text.lstrip(" ")), 8))
-    return "\n".join(text.rstrip() for text in out.getvalue().splitlines()).strip("\n") + "\n"
+    style = line.style if console.color_system else line.style.replace("dim", "")
+    text = Text(terminal(line.text, line.limit), style=style, overflow="fold")
+    console.print(Padding(text, (0, 0, 0, line.indent)))
 
 
-def _print_block(console: Console, block: blocks.Block, line: Line) -> None:
-    console.print()
-    line(block.title, "bold")
+def _print_block(console: Console, block: blocks.Block) -> None:
+    if block.title:
+        _print_line(console, Line(block.title, "bold"))
     for number, part in enumerate(_parts(block, console.width) if block.rows else []):
         if number:
-            line("(the same rows, continued)", indent=2)
+            _print_line(console, Line("(the same rows, continued)", indent=2))
         console.print(_table(part, console.width))
     for note in block.notes[:_NOTES]:
-        line(terminal(note, _NOTE), indent=2)
+        _print_line(console, Line(note, indent=2, limit=_NOTE))
     if len(block.notes) > _NOTES:
-        line(f"and {show.plural(len(block.notes) - _NOTES, 'more note')}", indent=2)
+        _print_line(console, Line(f"and {show.plural(len(block.notes) - _NOTES, 'more note')}", indent=2))
 
 
 def _widths(block: blocks.Block) -> list[int]:
     widths = []
     for number, title in enumerate(block.columns):
         longest = max((len(row[number]) for row in block.rows), default=0)
-        widths.append(max(longest, *(len(word) for word in title.split())))
+        words = [title] if block.compact else title.split()
+        widths.append(max(longest, *(len(word) for word in words), 0))
     return widths
 
 
@@ -168,7 +147,9 @@ def _table(block: blocks.Block, width: int) -> Table:
     for place, number in enumerate(sorted(block.names)):
         widths[number] = max(_NAME_COLUMN, min(widths[number], left // (len(block.names) - place)))
         left -= widths[number]
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
+    apart = (0, 1, 0, 0) if block.compact else 0
+    shape = None if block.compact else box.SIMPLE_HEAD
+    table = Table(box=shape, show_edge=False, pad_edge=False, padding=apart, collapse_padding=False)
     for number, title in enumerate(block.columns):
         side: Literal["left", "right"] = "left" if number in block.names | block.labels else "right"
         table.add_column(Text(title), justify=side, width=widths[number], overflow="fold")
@@ -192,23 +173,3 @@ def _cropped(text: str, width: int) -> str:
     head = (width - 1) * 2 // 5
     # a short name has a mark of its own where something was cut already
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}".replace("……", "…")
-
-
-def _print_finding(line: Line, finding: FindingRow, short: dict[str, str]) -> None:
-    head = f"{finding.rule} {finding.title}, {finding.severity}, {finding.grade}"
-    line(head, _SEVERITY_STYLE[finding.severity], 2)
-    line(finding.message, indent=4)
-    if finding.numbers:
-        line(terminal(f"numbers: {blocks.numbers(finding)}", _NOTE), indent=4)
-    for row in finding.evidence[:_EVIDENCE]:
-        length = f", {show.us(row.dur_us)} us long" if row.dur_us is not None else ""
-        note = f": {row.note}" if row.note else ""
-        line(
-            terminal(f"at {row.at_us:,.3f} us{length}: {_shown(short.get(row.what, row.what))}{note}", _NOTE), indent=4
-        )
-    for remedy in finding.remedy:
-        line(terminal(f"-> {remedy}", _NOTE), indent=4)
-
-
-def _shown(name: str) -> str:
-    return name if len(name) <= 60 else f"{name[:36]}…{name[-20:]}"

@@ -6,6 +6,7 @@ import csv
 import io
 from dataclasses import fields
 
+from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.escape import visible
 from traceanalyzer.report.model import KernelRow, ReportData
 
@@ -41,3 +42,8 @@ def _safe(value: object) -> object:
         shown = visible(value)
         return "'" + shown if value.startswith(_FORMULA) else shown
     return "" if value is None else value
+
+
+def csv_report(report: ReportData, settings: RenderSettings) -> str:  # noqa: ARG001 - CSV holds every row, always
+    """Return the tables of kernels and copies."""
+    return render_csv(report)

@@ -26,18 +26,19 @@ def us(value: float | None) -> str:
 
 
 def duration(value_us: float | None) -> str:
-    """Return a duration with the unit that suits it: ``9.8 us``, ``1.21 ms``, ``2.5 s``."""
+    """Return a duration to three digits with the unit that suits it: ``64 ns``, ``9.8 us``, ``1.21 ms``, ``2.5 s``."""
     if not _known(value_us):
         return NA
-    size = abs(value_us)
-    for limit, divisor, unit in ((10_000, 1, "us"), (10_000_000, 1_000, "ms")):
-        if size < limit:
-            return f"{_three(value_us / divisor)} {unit}"
+    if value_us == 0:
+        return "0 us"
+    for limit_us, divisor_us, unit in ((0.9995, 0.001, "ns"), (999.5, 1, "us"), (999_500, 1_000, "ms")):
+        if abs(value_us) < limit_us:
+            return f"{_three(value_us / divisor_us)} {unit}"
     return f"{_three(value_us / 1e6)} s"
 
 
 def _three(value: float) -> str:
-    return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
+    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
 
 
 def interval(pair: tuple[float, float] | list[float] | None) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from typing import Any, Protocol
 
+from traceanalyzer.render.base import Compared, RenderSettings
 from traceanalyzer.report.compare.model import COMPARE_SCHEMA, ComparisonData, Comparisons
 from traceanalyzer.report.model import ReportData
 
@@ -33,3 +35,22 @@ def dump(value: object, *, indent: int | None = 1) -> str:
     if "\\ud" in text:
         text = _ESCAPES.sub(lambda m: "\\ufffd" if m["lone"] else m[0], text)
     return text + "\n"
+
+
+class _HasDict(Protocol):
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+def json_of(data: _HasDict, settings: RenderSettings) -> str:  # noqa: ARG001 - JSON holds everything, always
+    """Return any finished data as JSON."""
+    return dump(data.to_dict())
+
+
+def json_report(report: ReportData, settings: RenderSettings) -> str:  # noqa: ARG001
+    """Return the whole report."""
+    return render_json(report)
+
+
+def json_comparison(results: Sequence[Compared], settings: RenderSettings) -> str:  # noqa: ARG001
+    """Return the results of a comparison."""
+    return render_comparison_json([r.data for r in results])

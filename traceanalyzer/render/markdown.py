@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
+from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.escape import markdown, markdown_code
 from traceanalyzer.render.marker import marker
 from traceanalyzer.render.measured import conditions_lines, measured_in
@@ -175,3 +176,8 @@ def _details(report: ReportData, limits: _Limits) -> list[str]:
     if more > 0:
         last.append(f"{show.plural(more, 'more row')} in the JSON report")
     return [*parts, "<br>".join(last)]
+
+
+def markdown_report(report: ReportData, settings: RenderSettings) -> str:
+    """Return the report with the number of kernels that was asked for."""
+    return render_markdown(report, top=settings.top or 10)

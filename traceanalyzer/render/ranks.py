@@ -1,37 +1,41 @@
-"""The report on a folder of ranks as text, Markdown and JSON."""
+"""The report on a folder of ranks as text and Markdown."""
 
 from __future__ import annotations
 
 from textwrap import wrap
 
 from traceanalyzer.render import format as show
+from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.blocks import Block
-from traceanalyzer.render.console import WIDTH, render_blocks
+from traceanalyzer.render.console import render_blocks
 from traceanalyzer.render.escape import markdown, terminal
-from traceanalyzer.render.json_v1 import dump
 from traceanalyzer.render.markdown import pipe_table
 from traceanalyzer.report.ranks import RankRow, RanksData
 
-_MISSING, _LOST, _FILE = 32, 20, 16
+_ROWS, _MISSING, _LOST, _FILE = 64, 32, 20, 16
 
 
-def render_ranks(report: RanksData, output_format: str, *, top: int = 64) -> str:
-    """Return the report as ``text``, ``markdown`` or ``json``; ``top`` rows per table, all in JSON."""
-    if output_format == "json":
-        return dump(report.to_dict())
-    shown = [_times(report, top), _verdicts(report, top)]
-    if (theirs := _hta(report, top)) is not None:
-        shown.append(theirs)
-    if output_format == "text":
-        head = [*wrap(terminal(report.headline, 600), WIDTH), ""]
-        head.append(f"{terminal(report.folder, 200)}: {show.plural(len(report.ranks), 'row')}")
-        return "\n".join(head) + "\n\n" + render_blocks(shown, _facts(report))
+def text_ranks(report: RanksData, settings: RenderSettings) -> str:
+    """Return the report as text; ``top`` rows per table, all in JSON."""
+    head = [*wrap(terminal(report.headline, 600), settings.width), ""]
+    head.append(f"{terminal(report.folder, 200)}: {show.plural(len(report.ranks), 'row')}")
+    shown = _blocks(report, settings.top or _ROWS)
+    return "\n".join(head) + "\n\n" + render_blocks(shown, _facts(report), width=settings.width)
+
+
+def markdown_ranks(report: RanksData, settings: RenderSettings) -> str:
+    """Return the report as Markdown; ``top`` rows per table, all in JSON."""
     lines = [f"### GPU traces by rank: {markdown(report.folder, 100)}", "", f"**{markdown(report.headline, 600)}**", ""]
-    for block in shown:
+    for block in _blocks(report, settings.top or _ROWS):
         notes = "<br>".join(markdown(n, 300) for n in [block.title, *block.notes])
         lines += [*pipe_table(block), "", f"<sub>{notes}</sub>", ""]
     lines += [f"<sub>{'<br>'.join(markdown(fact, 300) for fact in _facts(report))}</sub>"]
     return "\n".join(lines) + "\n"
+
+
+def _blocks(report: RanksData, top: int) -> list[Block]:
+    found = (_times(report, top), _verdicts(report, top), _hta(report, top))
+    return [block for block in found if block is not None]
 
 
 def _name(row: RankRow) -> str:

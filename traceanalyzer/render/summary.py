@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from traceanalyzer.render import blocks
+from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.escape import markdown, visible
 from traceanalyzer.render.markdown import STATUS_WORDS, pipe_table
 from traceanalyzer.render.marker import marker
@@ -131,3 +132,8 @@ def _reproduce(command: str) -> list[str]:
         return [f"<sub>The command that made this takes {len(command):,} characters and is not shown.</sub>"]
     # one line, and no run of backticks begins it: nothing in it can close the fence
     return ["Reproduce, in the folder of the trace:", "```sh", visible(command).lstrip("` "), "```"]
+
+
+def summary_report(report: ReportData, settings: RenderSettings) -> str:
+    """Return the block with the number of kernels and the command that were asked for."""
+    return render_summary(report, command=settings.command, top=settings.top or 5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.bench import blocks as cells
 from traceanalyzer.render.escape import markdown
 from traceanalyzer.render.markdown import pipe_table
@@ -23,3 +24,8 @@ def render_bench_markdown(table: BenchTable) -> str:
     lines += ["", "<details><summary>What each trace says, and conditions</summary>", ""]
     lines += [f"- {markdown(line, 600)}" for line in folded]
     return "\n".join([*lines, "", "</details>"]) + "\n"
+
+
+def markdown_bench(table: BenchTable, settings: RenderSettings) -> str:  # noqa: ARG001 - the interface of all renderers
+    """Return the tables as Markdown; there is nothing to choose."""
+    return render_bench_markdown(table)

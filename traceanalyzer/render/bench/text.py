@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.bench import blocks as cells
 from traceanalyzer.render.console import WIDTH, render_blocks
 from traceanalyzer.report.bench.model import BenchTable
@@ -13,3 +14,8 @@ def render_bench(table: BenchTable, *, width: int = WIDTH) -> str:
     shown = [b for b in (overview, cells.times(table), work if work.rows else None) if b is not None]
     lines = [*cells.remarks(table), *cells.verdicts(table), *cells.conditions(table)]
     return render_blocks(shown, lines, width=width)
+
+
+def text_bench(table: BenchTable, settings: RenderSettings) -> str:
+    """Return the tables at the width of the screen."""
+    return render_bench(table, width=settings.width)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from traceanalyzer.render import format as show
+from traceanalyzer.render.base import Compared, RenderSettings
 from traceanalyzer.render.blocks import LADDER_TITLES, Block
 from traceanalyzer.render.compare import blocks as parts
 from traceanalyzer.render.escape import terminal
@@ -159,3 +160,8 @@ def _protocols(op: OpComparison) -> list[dict[str, Any]]:
                  "verdict": winner, "text": text}
             )  # fmt: skip
     return rows
+
+
+def page_comparison(results: Sequence[Compared], settings: RenderSettings) -> str:
+    """Return the results of a comparison as one page."""
+    return render_comparison_page([r.data for r in results], [r.figures for r in results], top=settings.top or ROWS)

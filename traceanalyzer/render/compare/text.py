@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from traceanalyzer.render.base import Compared, RenderSettings
 from traceanalyzer.render.blocks import numbers
 from traceanalyzer.render.compare import blocks as parts
 from traceanalyzer.render.console import WIDTH, render_blocks
@@ -49,3 +50,8 @@ def _finding(f: FindingRow) -> list[str]:
     if f.numbers:
         lines.append(f"    numbers: {numbers(f)[:600]}")
     return lines + [f"    -> {r}" for r in f.remedy]
+
+
+def text_comparison(results: Sequence[Compared], settings: RenderSettings) -> str:
+    """Return the results of a comparison, one after the other."""
+    return render_comparison_console([r.data for r in results], top=settings.top or 20, width=settings.width)

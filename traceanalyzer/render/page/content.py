@@ -7,6 +7,7 @@ from typing import Any
 
 from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
+from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.escape import code_spans, terminal
 from traceanalyzer.render.measured import conditions_lines, measured_in
 from traceanalyzer.render.opinion import opinion
@@ -325,3 +326,8 @@ def _pauses(report: ReportData, timeline: Timeline | None) -> dict[str, Any] | N
         for i, p in enumerate(idle.pauses)
     ]  # fmt: skip
     return {"title": f"Longest idle stretches of device {idle.device}", "rows": rows}
+
+
+def page_report(report: ReportData, settings: RenderSettings) -> str:
+    """Return the page with the number of rows that was asked for."""
+    return render_page(report, top=settings.top or ROWS)

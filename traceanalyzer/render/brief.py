@@ -1,0 +1,157 @@
+"""The short forms of the sections: what fits one screen, one pull request comment or one step summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from traceanalyzer.render import blocks
+from traceanalyzer.render import format as show
+from traceanalyzer.render.blocks import Block, Line, Lines
+from traceanalyzer.render.escape import terminal
+from traceanalyzer.report.model import FindingRow, ReportData
+
+OPERATIONS, FINDINGS = 3, 5
+_LEAST_SHARE = 0.005
+_MORE_CODES = 6
+_VERDICT, _NAME, _FACT, _CODE = 480, 40, 120, 28
+
+
+def verdict(report: ReportData) -> str:
+    """Return the headline, bounded: a name of ten thousand characters in it must not fill the screen."""
+    return terminal(report.verdict.headline, _VERDICT)
+
+
+def trace_facts(report: ReportData) -> tuple[list[str], list[str]]:
+    """Return what the file is in one or two sentences, and what a reader must not overlook about it."""
+    trace = report.trace
+    devices = _devices(report)
+    held = f"{show.plural(trace.kernels, 'kernel')} on {show.plural(trace.streams, 'stream')}"
+    span = f", {show.duration(trace.span_us)}" if trace.span_us is not None else ""
+    facts = [f"{terminal(trace.name, _NAME)}: {held}{f' of {devices}' if devices else ''}{span}"]
+    warnings = []
+    if trace.simulated:
+        warnings.append("SIMULATED: made by a simulator, not recorded on a device")
+    if trace.incomplete:
+        where = "" if trace.first_damage_byte is None else f" (byte {trace.first_damage_byte:,})"
+        warnings.append(f"INCOMPLETE: the trace breaks off{where}; the numbers cover the part before")
+    if text := blocks.clock_line(report):
+        warnings.append(terminal(text, _FACT))
+    damaged = sum(trace.repaired.values()) + sum(trace.excluded.values())
+    if damaged or trace.notes:
+        parts = [show.plural(damaged, "event") + " repaired or left out"] if damaged else []
+        parts += [show.plural(len(trace.notes), "note") + " on the file"] if trace.notes else []
+        warnings.append(f"{', '.join(parts)} (--section trace)")
+    if trace.selection:
+        nothing = "" if report.kernels or report.copies or "kernel" not in trace.selection else ": nothing matches"
+        chosen = ", ".join(f"{k} {v}" for k, v in list(trace.selection.items())[:6])
+        warnings.append(f"only {terminal(chosen, _FACT)}{nothing}")
+    return facts, warnings
+
+
+def _devices(report: ReportData) -> str:
+    owners = {d.owner for d in report.trace.devices if d.owner}
+    kinds = Counter(d.name for d in report.trace.devices if d.name)
+    name = terminal(kinds.most_common(1)[0][0], _NAME) if kinds else ""
+    count = len(report.trace.devices)
+    if count > 1:
+        several = f"{count} devices"
+        if owners:
+            several += f" of {show.plural(len(owners), 'rank')}"
+        return f"{several} ({name}{'' if len(kinds) == 1 else ' and others'})" if name else several
+    return name
+
+
+def operations(report: ReportData) -> Block | None:
+    """Return the largest operations with what two timers would read of a call."""
+    if not report.ops:
+        return None
+    short = blocks.short_names(report)
+    rows = [
+        [
+            short.get(op.name, op.name), show.count(op.iterations), show.us(op.self_time_p50_us), show.us(op.dispatch_p50_us),
+            show.us(op.readings.get("event_pair")), show.us(op.readings.get("wall_sync_each")), show.queue(op.queue, op.grade),
+        ]
+        for op in report.ops[:OPERATIONS]
+    ]  # fmt: skip
+    more = len(report.ops) - OPERATIONS
+    notes = [f"{show.plural(more, 'more operation')}: --section operations"] if more > 0 else []
+    columns = ["operation", "calls", "self", "dispatch", "event pair", "wall, synced", "queue"]
+    title = "Operations (per call, us); what other timers would read: --section timers"
+    return Block(title, columns, rows, notes=notes, compact=True)
+
+
+def kernels(report: ReportData, most: int) -> Block | None:
+    """Return the kernels that hold at least 0.5 % of kernel time, at most ``most`` of them."""
+    if not report.kernels:
+        return None
+    large = [k for k in report.kernels[:most] if k.share >= _LEAST_SHARE] or report.kernels[:1]
+    rows = []
+    for k in large:
+        several = f" ({len(k.variants)} configs)" if k.variants else ""
+        in_graph = k.in_graph == k.count
+        rows.append(
+            [
+                (k.short_name.strip() or "(no name)") + several, show.us(k.p50_us), show.count(k.count), show.percent(k.share),
+                show.us(k.dispatch_p50_us), show.us(k.event_reading_us), "in graph" if in_graph else show.queue(k.queue, k.grade),
+            ]
+        )  # fmt: skip
+    hidden = report.kernels[len(large) :]
+    notes = []
+    if hidden:
+        rest = show.percent(sum(k.share for k in hidden))
+        notes.append(f"{show.plural(len(hidden), 'more kernel')} with {rest} of kernel time: --section kernels")
+    columns = ["kernel", "self", "calls", "share", "dispatch", "event pair", "queue"]
+    return Block("Kernels (median, us)", columns, rows, notes=notes, compact=True)
+
+
+def findings(report: ReportData) -> Block | Lines:
+    """Return one row for each rule with a warning or an error, gravest first; notes are one line."""
+    if not report.findings:
+        return Lines("Findings: none", [])
+    loud = [f for f in report.findings if f.severity != "note"]
+    groups: dict[str, list[FindingRow]] = {}
+    for finding in loud:
+        groups.setdefault(finding.rule, []).append(finding)
+    rows = [
+        [f"{f.rule} {f.title}" + (f" ({len(same)})" if len(same) > 1 else ""), f.severity, terminal(f.subject, _FACT)]
+        for f, same in ((same[0], same) for same in list(groups.values())[:FINDINGS])
+    ]
+    notes = []
+    if len(groups) > FINDINGS:
+        notes.append(f"more: {_codes(list(groups)[FINDINGS:])}")
+    quiet = list(dict.fromkeys(f"{f.rule} {f.title}" for f in report.findings if f.severity == "note"))
+    if quiet:
+        notes.append(f"notes: {_codes(quiet)}")
+    example = terminal((loud or report.findings)[0].rule, 20)
+    notes.append(f"numbers, rows, remedies: --section findings; traceanalyze rule {example}")
+    return Block(
+        f"Findings ({len(report.findings)})", ["rule", "level", "subject"], rows, frozenset({2}), notes,
+        labels=frozenset({0, 1}), compact=True,
+    )  # fmt: skip
+
+
+def _codes(codes: list[str]) -> str:
+    more = f" and {len(codes) - _MORE_CODES} more" if len(codes) > _MORE_CODES else ""
+    return ", ".join(terminal(c, _CODE) for c in codes[:_MORE_CODES]) + more
+
+
+def not_judged(report: ReportData) -> str:
+    """Return the line that counts what was not judged, empty where everything was."""
+    if not report.abstentions:
+        return ""
+    rules = list(dict.fromkeys(a.rule for a in report.abstentions if a.rule != "report"))
+    other = [a for a in report.abstentions if a.rule == "report"]
+    parts = [f"{show.plural(len(rules), 'rule')} ({_codes(rules)})"] if rules else []
+    parts += [show.plural(len(other), "number")] if other else []
+    return f"Not judged: {' and '.join(parts)}; reasons: --section not-judged"
+
+
+def footer(report: ReportData) -> Line:
+    """Return the last line: version, and how to see everything."""
+    return Line(f"traceanalyzer {report.version}; everything: --full; one part: --section NAME", "dim")
+
+
+def shortened(block: Block, notes: int = 3) -> Block:
+    """Return a whole table on as few lines as it goes: column titles on one line, and its first notes."""
+    return replace(block, notes=[terminal(n, _FACT) for n in block.notes[:notes]], compact=True)

@@ -1,0 +1,48 @@
+"""Every output format, by product; the first of a list is the default of its command."""
+
+from __future__ import annotations
+
+from traceanalyzer.render.base import Renderer
+
+_TEXT, _MARKDOWN, _JSON, _HTML, _CSV = "text/plain", "text/markdown", "application/json", "text/html", "text/csv"
+
+REPORT = (
+    Renderer("text", _TEXT, ".txt", "console:text_report"),
+    Renderer("markdown", _MARKDOWN, ".md", "markdown:markdown_report"),
+    Renderer("json", _JSON, ".json", "json_v1:json_report"),
+    Renderer("csv", _CSV, ".csv", "csv:csv_report"),
+    Renderer("html", _HTML, ".html", "page.content:page_report"),
+    Renderer("summary", _MARKDOWN, ".md", "summary:summary_report"),
+)
+
+COMPARISON = (
+    Renderer("text", _TEXT, ".txt", "compare.text:text_comparison"),
+    Renderer("markdown", _MARKDOWN, ".md", "compare.markdown:markdown_comparison"),
+    Renderer("json", _JSON, ".json", "json_v1:json_comparison"),
+    Renderer("html", _HTML, ".html", "compare.page:page_comparison"),
+)
+
+CHECK = (
+    Renderer("text", _TEXT, ".txt", "checks:text_check"),
+    Renderer("json", _JSON, ".json", "checks:json_check"),
+    Renderer("github", _TEXT, ".txt", "checks:github_check"),
+    Renderer("sarif", "application/sarif+json", ".sarif", "checks:sarif_check"),
+)
+
+RANKS = (
+    Renderer("text", _TEXT, ".txt", "ranks:text_ranks"),
+    Renderer("markdown", _MARKDOWN, ".md", "ranks:markdown_ranks"),
+    Renderer("json", _JSON, ".json", "json_v1:json_of"),
+)
+
+BENCH = (
+    Renderer("text", _TEXT, ".txt", "bench.text:text_bench"),
+    Renderer("markdown", _MARKDOWN, ".md", "bench.markdown:markdown_bench"),
+    Renderer("json", _JSON, ".json", "json_v1:json_of"),
+)
+
+PREDICTION = (
+    Renderer("text", _TEXT, ".txt", "prediction:text_prediction"),
+    Renderer("markdown", _MARKDOWN, ".md", "prediction:markdown_prediction"),
+    Renderer("json", _JSON, ".json", "prediction:json_prediction"),
+)

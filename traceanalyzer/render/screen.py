@@ -1,0 +1,39 @@
+"""The report that fits one screen, whatever the trace: each section in its short form, and as many kernels as there is room."""
+
+from __future__ import annotations
+
+from traceanalyzer.render import brief
+from traceanalyzer.render.base import WIDTH
+from traceanalyzer.render.blocks import Line, Lines, Part
+from traceanalyzer.render.console import render_parts
+from traceanalyzer.render.measured import measured_in
+from traceanalyzer.render.sections import STATUS_STYLE
+from traceanalyzer.report.model import ReportData
+
+LINES = 40
+"""Lines that the report is fitted to; with a long verdict and a captured operation it may take a few more."""
+_FEWEST_KERNELS = 3
+
+
+def render_screen(report: ReportData, *, top: int = 10, width: int = WIDTH, color: bool = False) -> str:
+    """Return the report on about 40 lines of ``width`` columns: verdict, causes, operations, ``top`` kernels, findings."""
+    before, after = _before_the_kernels(report), _after_the_kernels(report)
+    rest = render_parts([*before, *after], width=width).count("\n")
+    # a title, the column titles, the line of what is hidden, and the empty line between parts
+    room = max(_FEWEST_KERNELS, min(top, LINES - rest - 4))
+    kernels = brief.kernels(report, room)
+    return render_parts([*before, *([kernels] if kernels else []), *after], width=width, color=color)
+
+
+def _before_the_kernels(report: ReportData) -> list[Part]:
+    facts, warnings = brief.trace_facts(report)
+    head = [Line(brief.verdict(report), STATUS_STYLE[report.verdict.status])]
+    parts: list[Part] = [Lines("", head), Lines("", [*map(Line, facts), *(Line(w, "bold") for w in warnings)])]
+    measured = [brief.shortened(block) for block in measured_in(report)[:1]]
+    operations = None if measured else brief.operations(report)
+    return [*parts, *measured, *([operations] if operations else [])]
+
+
+def _after_the_kernels(report: ReportData) -> list[Part]:
+    last = [Line(text) for text in [brief.not_judged(report)] if text]
+    return [brief.findings(report), Lines("", [*last, brief.footer(report)])]
