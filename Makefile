@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TRACE ?= samples/cpu_bound_loop.json
 CHECK ?= gpu-check
 
-.PHONY: report test browser lint types docs samples bench gpu-check clean
+.PHONY: report test browser lint types docs samples bench gpu-check gpu-check-wheels clean
 
 # Installs the analyser alone (seconds, no torch) and reports on TRACE.
 report: $(VENV)/.analyser
@@ -48,6 +48,13 @@ bench: $(VENV)/.all
 # is (with torch, triton and msgspec): a machine that is lent may reach no package registry.
 gpu-check:
 	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) benchmarks/gpu_check.py "$(CHECK)"
+
+# What a bare machine with torch and triton lacks for gpu-check, as wheels for PY (default: the Python that runs here).
+PY ?= $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+gpu-check-wheels:
+	$(PYTHON) -m pip download -q --no-deps --only-binary=:all: --python-version $(PY) --implementation cp \
+	  --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --platform any -d wheels \
+	  click jinja2 markupsafe msgspec rich markdown-it-py mdurl pygments pytest pluggy iniconfig packaging
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,15 +1,17 @@
 """Checks this project on the machine's GPU, within six minutes: ``python benchmarks/gpu_check.py [FOLDER] [--seconds 360]``.
 
-1. Captures ``empty``, ``vector_add`` (small) and ``msda`` (decoder, fp16, forward and backward) under every protocol, and
+1. Runs ``bench msda`` against its alternatives: the table that people ask for.
+2. Captures ``empty``, ``vector_add`` (small) and ``msda`` (decoder, fp16, forward and backward) under every protocol, and
    compares each reading with what the model predicts for exactly that loop.
-2. Runs the tests marked ``gpu``.
-3. If time is left: the encoder, and ``bench msda`` against its alternatives.
+3. Runs the tests marked ``gpu``, and the encoder if time is left.
 
 Each step runs in a process of its own within a bound of its own, and what it left is written at once: gpu-check.json, .md
 and .txt in FOLDER, a folder for each capture with trace, sidecar and report, tests.txt, and bench/. What did not fit is said.
 
-Exit codes: 0 all as it should be; 1 something was not (the table says what); 2 bad words; 4 there is no GPU. It needs
-torch, triton, msgspec and what the analyser needs; the project itself need not be installed.
+Exit codes: 0 all as it should be; 1 something that was measured is wrong (the table says what); 2 bad words; 3 nothing is
+wrong, but time ran out before all was measured; 4 there is no GPU, or a package is missing. A machine needs torch and triton;
+what the analyser needs beyond them comes from ``wheels/`` where it is not installed (``make gpu-check-wheels`` fills that
+folder, on a machine with a package registry). The project itself need not be installed.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -50,15 +53,39 @@ def _ladder(name: str, target: str, preset: str, dtype: str, most_s: float, dire
 
 
 STEPS = (
+    Step("bench", "bench", 170, 60),
     _ladder("empty", "empty", "one", "fp32", 80),
     _ladder("vector_add", "vector_add", "small", "fp32", 60),
     _ladder("msda-decoder", "msda", "decoder", "fp16", 70),
     _ladder("msda-decoder-bwd", "msda", "decoder", "fp16", 70, "backward"),
     Step("tests", "tests", 150, 30),
     _ladder("msda-encoder", "msda", "encoder", "fp16", 60),
-    Step("bench", "bench", 600, 30),
 )
 """In order of worth: what is cut off is the end."""
+
+NEEDED = ("click", "jinja2", "msgspec", "numpy", "rich")
+"""What the captures, the analyser and the tables import beyond torch and triton, checked before anything is measured."""
+
+
+def missing_packages() -> list[str]:
+    """Return what of :data:`NEEDED` cannot be imported, after unpacking the wheels that were carried along."""
+    missing = [n for n in NEEDED if find_spec(n) is None]
+    wheels = sorted((ROOT / "wheels").glob("*.whl"))
+    if not missing or not wheels:
+        return missing
+    place = Path(tempfile.mkdtemp(prefix="traceanalyzer-wheels-"))
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "pip", "install", "-q", "--no-index", "--find-links", str(ROOT / "wheels"), "--target", str(place),
+            *missing,
+        ], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode == 0:
+        rest = os.environ.get("PYTHONPATH")
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(place), *([rest] if rest else [])])
+        sys.path.insert(0, str(place))
+        invalidate_caches()
+    return [n for n in NEEDED if find_spec(n) is None]
 
 
 def make_importable() -> None:
@@ -116,7 +143,7 @@ def check(
         say(f"{number + 1} of {len(steps)}: {step.name} ({left:.0f} s left)")
         start = now()
         try:
-            state, reason = _take(step, folder, min(step.most_s, left), result, run, tests or run_tests)
+            state, reason = _take(step, folder, min(step.most_s, left), result, run, tests or run_tests, now)
         except KeyboardInterrupt:
             state, reason = "ended early", "interrupted"
         except Exception as error:  # one step's fault must not cost the others
@@ -132,12 +159,13 @@ def check(
 
 
 def _take(
-    step: Step, folder: Path, seconds: float, result: Any, run: Any, tests: Callable[[Path, float], tuple[str, str]]
+    step: Step, folder: Path, seconds: float, result: Any, run: Any, tests: Callable[[Path, float], tuple[str, str]],
+    now: Callable[[], float],
 ) -> tuple[str, str]:  # fmt: skip
     if step.kind == "tests":
         return tests(folder, seconds)
     if step.kind == "bench":
-        return _bench(folder, seconds, run)
+        return _bench(folder, seconds, run, now)
     return _capture(step, folder, seconds, result, run)
 
 
@@ -160,7 +188,7 @@ def _capture(step: Step, folder: Path, seconds: float, result: Any, run: Any) ->
         return "failed", failure.one_line() if failure is not None else damage or "the capture left nothing behind"
     report, why = _report(out / TRACE_NAME)
     result.versions.update(sidecar.versions)
-    result.ladder += table.ladder_rows(step.name, sidecar.operations[0], report, why)
+    result.ladder += table.ladder_rows(step.name, sidecar.operations[0], report, why, sidecar.calibration)
     result.captures.append(table.capture_row(step.name, sidecar, report, why))
     return ("ended early", failure.one_line()) if failure is not None else ("done", "")
 
@@ -181,7 +209,7 @@ def _report(trace: Path) -> tuple[Any, str]:
     return data, ""
 
 
-def _bench(folder: Path, seconds: float, run: Any) -> tuple[str, str]:
+def _bench(folder: Path, seconds: float, run: Any, now: Callable[[], float]) -> tuple[str, str]:
     from traceanalyzer.capture.bench import BenchAsked, bench
     from traceanalyzer.render.bench.markdown import render_bench_markdown
     from traceanalyzer.render.bench.text import render_bench
@@ -197,7 +225,7 @@ def _bench(folder: Path, seconds: float, run: Any) -> tuple[str, str]:
         ):  # fmt: skip
             (out / name).write_text(content, encoding="utf-8")
 
-    found = bench(asked, out, run=run, keep=keep)
+    found = bench(asked, out, run=run, keep=keep, now=now)
     keep(found)
     if any(r.missing_kind == "interrupted" for r in found.rows):
         return "ended early", "interrupted"
@@ -258,6 +286,13 @@ def main(words: list[str]) -> int:
     if folder.exists() and not folder.is_dir():
         print(f"gpu-check: '{folder.name}' is a file; give a folder", file=sys.stderr)
         return 2
+    if missing := missing_packages():
+        print(
+            f"gpu-check: {', '.join(missing)} not installed, and wheels/ has none that fits this Python; run 'make gpu-check-wheels' "
+            "where a package registry can be reached, and bring the folder along",
+            file=sys.stderr,
+        )
+        return 4
     make_importable()
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     try:
@@ -280,7 +315,7 @@ def main(words: list[str]) -> int:
         return int(error.exit_code)
     print(table.text(result), end="")
     print(f"everything is in {folder.name}/", file=sys.stderr)
-    return 1 if result.faults() else 0
+    return 1 if result.wrong() else 3 if result.unfinished() else 0
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from traceanalyzer.capture.criterion import DEVICE_SHARE, PREDICTION_SHARE, agree, floor_us
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import Block
 from traceanalyzer.render.console import render_blocks
@@ -12,18 +13,19 @@ from traceanalyzer.render.escape import markdown
 from traceanalyzer.render.markdown import pipe_table
 from traceanalyzer.render.measured import TITLES
 from traceanalyzer.report.model import ReportData
-from traceanalyzer.trace.sidecar import OperationRecord, Sidecar
+from traceanalyzer.trace.sidecar import Calibration, OperationRecord, Sidecar
 
 SCHEMA = "traceanalyzer.gpu-check/1"
-WITHIN = 0.10
-"""Target for a prediction, as a share of the reading."""
-AGREE_WITHIN = 0.03
-"""Target for profiler self-time against the unrolled graph."""
+UNFINISHED = "ended early"
 
 
 @dataclass(frozen=True)
 class LadderRow:
-    """One protocol of one capture. ``error`` is predicted / measured - 1; ``reason`` says why a number is missing."""
+    """One protocol of one capture.
+
+    ``error`` is predicted / measured - 1; ``within``: whether the two agree (``capture/criterion.py``), None where one is
+    missing, and then ``reason`` says why.
+    """
 
     capture: str
     protocol: str
@@ -33,12 +35,13 @@ class LadderRow:
     n: int
     predicted_us: float | None
     error: float | None
+    within: bool | None
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class CaptureRow:
-    """One capture as a whole; ``agreement`` is unrolled graph over self-time - 1."""
+    """One capture as a whole; ``agreement`` is the unrolled graph over what self-time and gaps make, less 1; ``agrees`` judges it."""
 
     capture: str
     operation: str
@@ -47,6 +50,8 @@ class CaptureRow:
     passed: bool | None
     result: str
     agreement: float | None
+    agrees: bool | None
+    floor_us: float
     explanation: str
     steady: bool
     sm_clock_mhz: int | None
@@ -77,8 +82,11 @@ class Check:
 
     def faults(self) -> list[str]:
         """Return what was not as it should be, in words; nothing of it where all is well."""
-        found = [f"{s.step} {s.state}: {s.reason}" for s in self.steps if s.state in ("failed", "ended early")]
-        found += [f"{c.capture}: the result is wrong: {c.result}" for c in self.captures if c.passed is False]
+        return [*self.wrong(), *self.unfinished()]
+
+    def unfinished(self) -> list[str]:
+        """Return what nothing can be said of, because time ran out or a device lacks it: no fault of a number."""
+        found = [f"{s.step} {s.state}: {s.reason}" for s in self.steps if s.state == UNFINISHED]
         compared = {r.capture for r in self.ladder if r.error is not None}
         found += [
             f"{c.capture}: no reading could be compared with a prediction"
@@ -88,24 +96,32 @@ class Check:
         found += [f"{c.capture}: no cross-check: {c.explanation}" for c in self.captures if c.agreement is None]
         if not self.captures:
             found.append("nothing was captured")
+        return found
+
+    def wrong(self) -> list[str]:
+        """Return what was measured and is not as it should be."""
+        found = [f"{s.step} {s.state}: {s.reason}" for s in self.steps if s.state == "failed"]
+        found += [f"{c.capture}: the result is wrong: {c.result}" for c in self.captures if c.passed is False]
         found += [
-            f"{r.capture}, {r.protocol}: predicted {r.error:+.1%} off, over {WITHIN:.0%}"
+            f"{r.capture}, {r.protocol}: predicted {r.error:+.1%} off, over {PREDICTION_SHARE:.0%} and the floor of the machine"
             for r in self.ladder
-            if r.error is not None and abs(r.error) > WITHIN
+            if r.error is not None and r.within is False
         ]
         found += [
-            f"{c.capture}: the unrolled graph is {c.agreement:+.1%} off self-time, over {AGREE_WITHIN:.0%}"
+            f"{c.capture}: the unrolled graph is {c.agreement:+.1%} off self-time and gaps, over {DEVICE_SHARE:.0%} and the floor of the machine"
             for c in self.captures
-            if c.agreement is not None and abs(c.agreement) > AGREE_WITHIN
+            if c.agreement is not None and c.agrees is False
         ]
         return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for the JSON."""
-        return {**asdict(self), "faults": self.faults()}
+        return {**asdict(self), "faults": self.faults(), "wrong": self.wrong(), "unfinished": self.unfinished()}
 
 
-def ladder_rows(name: str, record: OperationRecord, report: ReportData | None, why: str) -> list[LadderRow]:
+def ladder_rows(
+    name: str, record: OperationRecord, report: ReportData | None, why: str, calibration: Calibration
+) -> list[LadderRow]:
     """Return a capture's protocols with the model's prediction; ``why`` says why there is no report, if there is none."""
     op = next((o for o in report.ops if o.name == record.name), None) if report else None
     if report is not None and op is None:
@@ -114,11 +130,14 @@ def ladder_rows(name: str, record: OperationRecord, report: ReportData | None, w
     for p in record.protocols:
         predicted = op.readings_predicted.get(p.protocol) if op else None
         error = predicted / p.p50_us - 1 if predicted is not None and p.p50_us else None
+        within = (
+            agree(predicted, p.p50_us, PREDICTION_SHARE, calibration) if predicted is not None and p.p50_us else None
+        )
         reason = p.reason
         if not reason and error is None and p.protocol != "profiler_self_time":
             reason = why or (op.no_ladder if op else "") or "the trace gives the model no symbols"
         rows.append(
-            LadderRow(name, p.protocol, p.column, p.p50_us, p.ci95_us, p.n, predicted, error, reason)
+            LadderRow(name, p.protocol, p.column, p.p50_us, p.ci95_us, p.n, predicted, error, within, reason)
         )  # fmt: skip
     return rows
 
@@ -129,7 +148,8 @@ def capture_row(name: str, sidecar: Sidecar, report: ReportData | None, why: str
     during = next((c.sm_clock_mhz for c in sidecar.clocks if c.when == "during"), None)
     return CaptureRow(
         name, record.name, name, report.verdict.headline if report else f"no report: {why}", record.correctness.passed,
-        record.correctness.reason, record.agreement.difference, record.agreement.explanation, record.warm_up.steady, during,
+        record.correctness.reason, record.agreement.difference, record.agreement.agree, floor_us(sidecar.calibration),
+        record.agreement.explanation, record.warm_up.steady, during,
     )  # fmt: skip
 
 
@@ -167,36 +187,40 @@ def _errors(check: Check) -> Block:
     """Return the error by protocol, one column for each capture, and the worst."""
     names = list(dict.fromkeys(r.capture for r in check.ladder))
     by_cell = {(r.protocol, r.capture): r.error for r in check.ladder}
+    over = {r.protocol for r in check.ladder if r.within is False}
     rows = []
     for protocol in dict.fromkeys(r.protocol for r in check.ladder if r.protocol != "profiler_self_time"):
         errors = [by_cell.get((protocol, name)) for name in names]
         known = [e for e in errors if e is not None]
         worst = max(known, key=abs, default=None)
-        mark = "" if worst is None else "within" if abs(worst) <= WITHIN else "OVER"
+        mark = "" if worst is None else "OVER" if protocol in over else "within"
         rows.append([protocol, *(_error(e) for e in errors), _error(worst), mark or show.NA])
     notes = [
-        "error = predicted / measured - 1; profiler self-time is not predicted: the model takes its kernels from there"
+        "error = predicted / measured - 1; profiler self-time is not predicted: the model takes its kernels from there",
+        "floor: "
+        + ", ".join(f"{c.capture} {c.floor_us:.2f} us" for c in check.captures)
+        + " (an event pair around nothing, and a step of the clock)",
     ]
-    columns = ["protocol", *names, "worst", f"{WITHIN:.0%}"]
+    columns = ["protocol", *names, "worst", f"{PREDICTION_SHARE:.0%} or floor"]
     return Block("Prediction error per protocol", columns, rows, frozenset(), notes, labels=frozenset({0}))
 
 
 def _captures(check: Check) -> Block:
     rows = [
         [
-            c.capture, _error(c.agreement), _word(c.agreement), {True: "right", False: "WRONG", None: "not checked"}[c.passed],
+            c.capture, _error(c.agreement), _word(c.agrees), {True: "right", False: "WRONG", None: "not checked"}[c.passed],
             "yes" if c.steady else "NO", show.count(c.sm_clock_mhz),
         ]
         for c in check.captures
     ]  # fmt: skip
     notes = [f"{c.capture}: {c.verdict}" for c in check.captures]
-    notes += [f"{c.capture}: {c.explanation}" for c in check.captures if _word(c.agreement) != "within"]
-    columns = ["capture", "graph vs self-time", f"{AGREE_WITHIN:.0%}", "result", "steady", "SM MHz"]
+    notes += [f"{c.capture}: {c.explanation}" for c in check.captures if _word(c.agrees) != "within"]
+    columns = ["capture", "graph vs self-time", f"{DEVICE_SHARE:.0%} or floor", "result", "steady", "SM MHz"]
     return Block("Captures", columns, rows, frozenset(), notes, labels=frozenset({0}))
 
 
-def _word(agreement: float | None) -> str:
-    return show.NA if agreement is None else "within" if abs(agreement) <= AGREE_WITHIN else "OVER"
+def _word(agrees: bool | None) -> str:
+    return show.NA if agrees is None else "within" if agrees else "OVER"
 
 
 def _error(value: float | None) -> str:
@@ -204,9 +228,9 @@ def _error(value: float | None) -> str:
 
 
 def _said(check: Check) -> list[str]:
-    faults = check.faults()
     left_out = [s.step for s in check.steps if s.state == "left out"]
-    head = [f"fault: {f}" for f in faults] or ["all that was measured lies within its targets"]
+    head = [*(f"wrong: {f}" for f in check.wrong()), *(f"not finished: {f}" for f in check.unfinished())]
+    head = head or ["all that was measured lies within its targets"]
     if left_out:
         head.append(f"left out, as the time was spent: {', '.join(left_out)}")
     return [*head, "; ".join(f"{k} {v}" for k, v in check.versions.items())]

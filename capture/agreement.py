@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from traceanalyzer.trace.sidecar import Agreement, ProtocolResult
-
-TOLERANCE = 0.03
-"""Self-time and unrolled graph were seen to agree to this share where both are sound."""
-TOLERANCE_US = 0.5
-"""Device stamps resolve about half a microsecond."""
+from traceanalyzer.capture.criterion import DEVICE_SHARE, agree, graph_expected_us
+from traceanalyzer.trace.sidecar import Agreement, Calibration, ProtocolResult
 
 
-def agreement(results: Sequence[ProtocolResult]) -> Agreement:
-    """Return whether the two agree within 3 % or half a microsecond; ``agree`` is None where one is missing."""
+def agreement(results: Sequence[ProtocolResult], calibration: Calibration) -> Agreement:
+    """Return whether the graph reads what self-time and the calibrated gaps between its nodes make.
+
+    ``difference`` is the graph's reading over that expectation, less 1; ``agree`` is None where one of the two is missing.
+    """
     found = {r.protocol: r for r in results}
     own, graph = found.get("profiler_self_time"), found.get("graph_unrolled")
     for result, name in ((own, "profiler self-time"), (graph, "the unrolled graph")):
@@ -24,15 +23,19 @@ def agreement(results: Sequence[ProtocolResult]) -> Agreement:
     assert own is not None and graph is not None and own.p50_us is not None and graph.p50_us is not None
     if not own.p50_us:
         return Agreement(None, None, "the self-time is zero")
-    excess = graph.p50_us - own.p50_us
-    share = excess / own.p50_us
-    numbers = f"self-time {own.p50_us:.3f} us, unrolled graph {graph.p50_us:.3f} us per call ({share:+.1%})"
-    if abs(share) <= TOLERANCE or abs(excess) <= TOLERANCE_US:
+    kernels, calls = _number(own, "kernels_per_call", 1.0), int(_number(graph, "graph_calls", 1.0))
+    wanted = graph_expected_us(own.p50_us, kernels, calls, calibration)
+    share = (graph.p50_us - wanted) / wanted
+    gaps = f" and {wanted - own.p50_us:.3f} us of calibrated gaps" if wanted > own.p50_us else ""
+    numbers = f"self-time {own.p50_us:.3f} us{gaps}, unrolled graph {graph.p50_us:.3f} us per call ({share:+.1%})"
+    if agree(graph.p50_us, wanted, DEVICE_SHARE, calibration):
         return Agreement(True, share, f"{numbers}: they agree")
-    if excess > 0:
+    if share > 0:
+        gap = "no gap between nodes was calibrated on this machine (about 0.5 to 1 us each is usual)"
         why = (
-            "the graph's reading holds the device's gaps between its nodes (about 0.5 to 1 us each), which self-time leaves out; "
-            "where that does not account for it, the graph runs other kernels than the call"
+            gap
+            if calibration.node_gap_us is None
+            else "the graph runs other kernels than the call, or runs them slower"
         )
     else:
         why = (
@@ -40,3 +43,8 @@ def agreement(results: Sequence[ProtocolResult]) -> Agreement:
             "than the call does (work that is done once at capture)"
         )
     return Agreement(False, share, f"{numbers}: {why}")
+
+
+def _number(result: ProtocolResult, name: str, default: float) -> float:
+    value = result.parameters.get(name, default)
+    return float(value) if isinstance(value, (int, float)) and 0 < value < 1e9 else default

@@ -189,6 +189,7 @@ def run(
         observe=observe,
         keep=keep,
         halfway=lambda: samples.extend(clocks.sample("during")),
+        calibration=base.calibration,
     )
     session.run()
     samples.extend(clocks.sample("after"))

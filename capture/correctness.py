@@ -32,7 +32,8 @@ def check(
 ) -> Correctness:
     """Return how far an output lies from the reference of the same inputs.
 
-    The reference gets copies of the inputs, floating ones in float64 where it can take them, else as they are. An
+    A function that returns no array is taken to write into its arguments: ``output`` is then (args, kwargs) after the call,
+    and what the reference left in its own copies is compared with them. The reference gets copies of the inputs, floating ones in float64 where it can take them, else as they are. An
     error counts as passed where ``|out - ref| <= atol + rtol |ref|`` for every element. A reference that fails leaves ``passed`` None with its reason; shapes that differ, or a NaN
     that the reference does not have, do not pass. Without a tolerance, ``rtol`` is 0 and ``atol``
     :data:`DEFAULT_SHARE` of the reference's largest value.
@@ -87,6 +88,11 @@ def compare(output: Any, expected: Any, name: str, tolerance: Tolerances | None)
     )
 
 
+def has_arrays(value: Any) -> bool:
+    """Return whether a result holds anything to compare; one without, such as None, is no result but an effect."""
+    return bool(_arrays(value))
+
+
 def _limits(tolerance: Tolerances | None, outputs: int) -> list[Tolerance]:
     if tolerance is None:
         return [(0.0, 0.0)] * outputs
@@ -100,11 +106,17 @@ def snapshot(value: Any) -> Any:
         return _mapped(
             value,
             lambda leaf: (
-                leaf.detach().clone() if framework_of(leaf) == "pytorch" and hasattr(leaf, "detach") else _copied(leaf)
+                _cloned(leaf) if framework_of(leaf) == "pytorch" and hasattr(leaf, "detach") else _copied(leaf)
             ),
         )
     except Exception:  # what cannot be copied is used as it is
         return value
+
+
+def _cloned(leaf: Any) -> Any:
+    """Return a copy that is a leaf of its own and can be differentiated where the original can."""
+    copied = leaf.detach().clone()
+    return copied.requires_grad_() if getattr(leaf, "requires_grad", False) else copied
 
 
 def _copied(leaf: Any) -> Any:
@@ -128,8 +140,9 @@ def _expected(reference: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     fault = ""
     for change, precision in ((_doubled, "in float64"), (lambda leaf: leaf, "in the inputs' own precision")):
         try:
-            a, k = snapshot(args), snapshot(kwargs)
-            return reference(*_mapped(a, change), **_mapped(k, change)), precision, ""
+            a, k = _mapped(snapshot(args), change), _mapped(snapshot(kwargs), change)
+            found = reference(*a, **k)
+            return (found if has_arrays(found) else (a, k)), precision, ""
         except Exception as error:  # a reference may well lack float64 kernels
             fault = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
     return None, "", fault
@@ -137,7 +150,8 @@ def _expected(reference: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
 
 def _doubled(leaf: Any) -> Any:
     if framework_of(leaf) == "pytorch" and hasattr(leaf, "is_floating_point") and leaf.is_floating_point():
-        return leaf.double()
+        doubled = leaf.detach().double()
+        return doubled.requires_grad_() if leaf.requires_grad else doubled
     return leaf
 
 

@@ -90,6 +90,10 @@ class Device(ABC):
         """Enqueue a write over a buffer larger than the last cache."""
         raise NotImplementedError(self.lacks(Capability.CLEAR))
 
+    def idle_kernel(self) -> None:
+        """Enqueue the shortest kernel that the device can run; it may be captured into a graph."""
+        raise NotImplementedError(self.lacks(Capability.GRAPH))
+
     def do_bench(self, call: Call) -> list[float] | None:  # noqa: ARG002 - for frameworks that have one
         """Return the readings (ns) of the framework's own do_bench, None where it has none."""
         return None

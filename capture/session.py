@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from traceanalyzer.capture.warmup import trend, warm_up
 from traceanalyzer.errors import CaptureUnavailable
 from traceanalyzer.trace.sidecar import (
     Agreement,
+    Calibration,
     Correctness,
     Flush,
     Inflation,
@@ -63,6 +65,8 @@ class Settings:
 
 
 _ENOUGH_TO_TELL = 20
+_LEAST_PROFILED = 6
+"""Under six calls a median has no 95 % interval."""
 
 Observer = Callable[[str, int, int], None]
 """Told what is being done, and how many of how many steps are done."""
@@ -76,10 +80,12 @@ class Session:
     def __init__(
         self, device: Device, operation: Operation, settings: Settings, trace: Path, *, observe: Observer = lambda *_: None,
         keep: Keep = lambda _: None, halfway: Callable[[], None] = lambda: None,
+        calibration: Calibration | None = None,
     ) -> None:  # fmt: skip
         self._device, self._operation, self._settings, self._trace = device, operation, settings, trace
         self._observe, self._keep, self._halfway = observe, keep, halfway
-        self._stage, self._calls = "the first call", 0
+        self._stage, self._calls, self._deadline_ns = "the first call", 0, 0
+        self._calibration = calibration or Calibration()
         self._samples: dict[str, list[float]] = {p: [] for p in settings.protocols}
         self._reasons: dict[str, str] = {}
         self._parameters: dict[str, dict[str, str | int | float | bool]] = {}
@@ -111,6 +117,7 @@ class Session:
 
     def _run(self) -> OperationRecord:
         operation, device, settings = self._operation, self._device, self._settings
+        self._deadline_ns = device.now_ns() + int(settings.budget_s * 1e9)
         before = correctness.snapshot((operation.args, operation.kwargs)) if operation.reference else None
         self._observe("first call", 0, 1)
         start = device.now_ns()
@@ -146,7 +153,9 @@ class Session:
         self._write()
         self._rounds(timed, planned)
         if Profiler.key in settings.protocols:
-            self._profile(min(settings.iterations, max(planned.round_calls * planned.rounds, 1)))
+            left = max(self._deadline_ns - device.now_ns(), budget_ns // 10)
+            fitting = max(_LEAST_PROFILED, int(left / (2 * max(level, 1.0))))  # the loop runs once without the profiler
+            self._profile(min(settings.iterations, max(planned.round_calls * planned.rounds, 1), fitting))
         self._check_steadiness()
         self._check_again(before)
         self._write()
@@ -163,30 +172,71 @@ class Session:
             self._stage = protocol.key
             calls = planned.block_calls if protocol.loop else planned.round_calls
             self._parameters[protocol.key] = {"rounds": planned.rounds, "calls_per_round": calls}
-            reason = protocol.cannot(self._device)
-            try:
-                if not reason:
-                    protocol.prepare(self._device, self._call, calls)
-            except Abstain as abstained:
-                reason = str(abstained)
+            reason = protocol.cannot(self._device) or self._alone(
+                lambda p=protocol, n=calls: p.prepare(self._device, self._call, n)  # type: ignore[misc]
+            )
             if reason:
                 self._reasons[protocol.key] = reason
             else:
                 ready.append((protocol, calls))
+        done = 0
         for turn in range(planned.rounds):
             if turn == planned.rounds // 2:
                 self._halfway()
+            if done and self._device.now_ns() >= self._deadline_ns:
+                self.notes.append(
+                    f"the budget of {self._settings.budget_s:g} s ended after {done} of {planned.rounds} rounds"
+                )
+                break
             for protocol, calls in ready[turn % max(1, len(ready)) :] + ready[: turn % max(1, len(ready))]:
                 if protocol.key in self._reasons:
                     continue
                 self._stage = protocol.key
                 self._observe(protocol.key, turn, planned.rounds)
-                try:
-                    self._samples[protocol.key] += protocol.measure(self._device, self._call, calls)
-                except Abstain as abstained:
-                    self._reasons[protocol.key] = str(abstained)
+                reason = self._alone(
+                    lambda p=protocol, n=calls: self._samples[p.key].extend(  # type: ignore[misc]
+                        p.measure(self._device, self._call, n)
+                    )
+                )
+                if reason:
+                    self._reasons[protocol.key] = reason
                 self._parameters[protocol.key] |= protocol.parameters()
+            done += 1
+            self._count_rounds(timed, done)
             self._write()
+
+    def _alone(self, step: Callable[[], None]) -> str:
+        """Run one step of one protocol; return why that protocol has no reading, empty where all went well.
+
+        What a protocol needs beyond the call (a buffer to clear, a graph) may fail and leaves the others whole; what the
+        function itself raises is raised: it is called once more, alone, to tell the two apart.
+        """
+        try:
+            step()
+        except Abstain as abstained:
+            return str(abstained)
+        except Exception as error:
+            first = said(error, 160)
+            with contextlib.suppress(Exception):
+                self._device.synchronize()
+            try:
+                self._device.synchronize(self._call())
+            except Exception:
+                raise error from None
+            if self._device.is_out_of_memory(error):
+                return f"memory ran out for what this protocol needs beyond the call: {first}"
+            return f"this protocol failed where the call alone does not ({type(error).__name__}: {first})"
+        return ""
+
+    def _count_rounds(self, timed: list[Protocol], rounds: int) -> None:
+        """Write rounds and calls as they were made, which may be fewer than planned, or a framework's own choice."""
+        for protocol in timed:
+            if not (made := len(self._samples[protocol.key])):
+                continue
+            found = self._parameters[protocol.key]
+            found["rounds"] = rounds
+            if protocol.per_call and made != rounds * int(found["calls_per_round"]):
+                found["calls_per_round"] = round(made / rounds, 2)
 
     def _profile(self, calls: int) -> None:
         profiler = Profiler(self._operation.name, self._trace)
@@ -200,6 +250,7 @@ class Session:
                 self._samples[profiler.key] = profiler.measure(self._device, self._call, calls)
         except Abstain as abstained:
             reason = str(abstained)
+        self._parameters[profiler.key] |= profiler.parameters()
         if reason:
             self._reasons[profiler.key] = reason
         if profiler.run is None:
@@ -230,10 +281,17 @@ class Session:
             found = Correctness(None, "no reference was given: nothing says that the result is right")
         else:
             self._observe("reference", 0, 1)
-            found = correctness.check(
-                correctness.snapshot(output), operation.reference, before[0], before[1], operation.tolerance
-            )
+            found = self._compared(output, before)
         self.record = replace(self.record, correctness=found)
+
+    def _compared(self, output: Any, before: Any) -> Correctness:
+        operation = self._operation
+        assert operation.reference is not None
+        if not correctness.has_arrays(output):
+            output = (operation.args, operation.kwargs)
+        return correctness.check(
+            correctness.snapshot(output), operation.reference, before[0], before[1], operation.tolerance
+        )
 
     def _check_steadiness(self) -> None:
         """Take back that the level was steady where the readings themselves go one way, or change their level."""
@@ -257,9 +315,7 @@ class Session:
         self._refill(before)
         output = self._call()
         self._device.synchronize(output)
-        again = correctness.check(
-            correctness.snapshot(output), self._operation.reference, before[0], before[1], self._operation.tolerance
-        )
+        again = self._compared(output, before)
         if again.passed is False:
             again = replace(again, reason=f"right in the first call, wrong after {self._calls}: {again.reason}")
             self.record = replace(self.record, correctness=again)
@@ -272,6 +328,8 @@ class Session:
 
                 with torch.no_grad():
                     now.copy_(then)
+                if getattr(now, "is_leaf", False):
+                    now.grad = None  # gradients add up from call to call
 
     def _results(self) -> list[ProtocolResult]:
         results = []
@@ -298,12 +356,8 @@ class Session:
 
     def _write(self) -> None:
         results = self._results()
-        clear = next(
-            (r.parameters["clear_bytes"] for r in results if r.samples_us and "clear_bytes" in r.parameters), None
-        )
         self.record = replace(
-            self.record, protocols=results, agreement=agreement.agreement(results),
-            flush=Flush("l2-clear", int(clear)) if clear is not None else Flush(),
+            self.record, protocols=results, agreement=agreement.agreement(results, self._calibration),
         )  # fmt: skip
         self._keep(self.record)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import gzip
 import re
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,19 @@ def _copy(source: Any, target: Any, length: int) -> None:
         length -= len(piece)
 
 
+@contextlib.contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep the garbage collector off: a tensor that it frees while a graph is captured breaks the capture."""
+    gc.collect()
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 class _Queued(TorchCpu):
     """What CUDA, ROCm and XPU share: a module with streams, events and a synchronise."""
 
@@ -214,6 +228,10 @@ class TorchCuda(_Queued):
         self.synchronize()
         self._cycles_per_ns = cycles / max(1.0, self.elapsed_ns(start, stop))
 
+    def idle_kernel(self) -> None:
+        """Enqueue torch's sleep kernel with nothing to wait for."""
+        self._torch.cuda._sleep(0)
+
     def clear(self) -> None:
         """Zero a 256 MiB buffer, as do_bench does."""
         if self._cache is None:
@@ -256,7 +274,7 @@ class TorchCuda(_Queued):
         current.wait_stream(stream)
         self.synchronize()
         graph, pool = torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle()
-        with torch.cuda.stream(stream):
+        with torch.cuda.stream(stream), no_collection():
             try:
                 graph.capture_begin(pool=pool)
                 for _ in range(calls):
@@ -317,8 +335,28 @@ class TorchXpu(_Queued):
         return {
             Capability.BLOCKER: "torch has no sleep kernel for XPU",
             Capability.CLEAR: "the size of an XPU's cache is not known to torch",
-            Capability.GRAPH: "torch has no graphs for XPU",
+            Capability.GRAPH: "" if hasattr(self._module, "XPUGraph") else "this torch has no graphs for XPU",
         }.get(capability, "")
+
+    def graph(self, call: Call, calls: int) -> Callable[[], None]:
+        """Capture calls on a side stream through torch's own context, which restores the stream when a capture fails."""
+        xpu = self._module
+        side = xpu.Stream()
+        side.wait_stream(xpu.current_stream())
+        with xpu.stream(side):
+            for _ in range(2):
+                call()
+        xpu.current_stream().wait_stream(side)
+        self.synchronize()
+        graph = xpu.XPUGraph()
+        with no_collection(), xpu.graph(graph, stream=side):
+            for _ in range(calls):
+                call()
+
+        def replay() -> None:
+            graph.replay()
+
+        return replay
 
 
 class TorchMps(_Queued):

@@ -24,6 +24,7 @@ class Profiler(Protocol):
     def __init__(self, name: str, trace: Path) -> None:
         self._name, self._trace = name, trace
         self.run: Profiled | None = None
+        self._kernels = 0.0
 
     def measure(self, device: Device, call: Call, calls: int) -> list[float]:
         """Write the trace and return the self-time of each call. Raises :class:`Abstain` where no call has a kernel."""
@@ -34,18 +35,23 @@ class Profiler(Protocol):
         device.synchronize()
         if self.run.trace is None:
             raise Abstain("the profiler wrote no trace")
-        return self_times(self.run.trace, self._name)
+        times, self._kernels = self_times(self.run.trace, self._name)
+        return times
+
+    def parameters(self) -> dict[str, str | int | float | bool]:
+        """Return how many kernels a call has, where the trace shows them."""
+        return {"kernels_per_call": self._kernels} if self._kernels else {}
 
 
-def self_times(trace: Path, name: str) -> list[float]:
-    """Return the self-time of each annotated call of a trace, in nanoseconds. Raises :class:`Abstain` without any."""
+def self_times(trace: Path, name: str) -> tuple[list[float], float]:
+    """Return the self-time of each annotated call of a trace, in nanoseconds, and its median number of kernels. Raises :class:`Abstain` without any."""
     from traceanalyzer.analysis.pipeline import analyse
     from traceanalyzer.trace.reader import read
 
     analysis = analyse(read(trace))
     for op in analysis.operations:
         if op.iterations.name == name and len(op.self_ns):
-            return [float(t) for t in op.self_ns.tolist()]
+            return [float(t) for t in op.self_ns.tolist()], float(op.kernels_per_iteration or 0.0)
     if not len(analysis.trace.activities):
         raise Abstain("the trace holds no device rows: the work ran on the host, or the profiler saw no device")
     raise Abstain("no kernel in the trace was launched inside the annotated calls")

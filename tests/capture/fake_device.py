@@ -90,6 +90,12 @@ class FakeDevice(Device):
     def clear(self) -> None:
         self.machine.launch("clear", self.clear_ns, host_cost=self.clear_cost, kind="memset", api="cudaMemsetAsync")
 
+    def idle_kernel(self) -> None:
+        if self._graph is not None:
+            self._graph.append(("idle", 1000))
+        else:
+            self.machine.launch("idle", 1000, host_cost=5000, call=3000)
+
     def clear_bytes(self) -> int:
         return 256 << 20
 

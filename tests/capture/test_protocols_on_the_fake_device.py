@@ -11,6 +11,7 @@ from traceanalyzer.capture.device import Capability
 from traceanalyzer.capture.protocols import PROTOCOLS
 from traceanalyzer.capture.session import Operation, Settings
 
+PER_CALL = {"wall_sync_each", "event_pair", "event_pair_sync", "do_bench", "backlog", "profiler_self_time"}
 GOLDEN = [(20, 8), (20, 12), (20, 35), (20, 300), (40, 8), (40, 12), (40, 35), (40, 56)]
 
 
@@ -71,14 +72,86 @@ def test_one_call_shows_both_columns_and_they_stay_two(tmp_path):
 def test_self_time_and_the_unrolled_graph_agree(tmp_path):
     agreement = captured(tmp_path, [(40_000, 10_000)]).operation.agreement
     assert agreement.agree is True
-    assert agreement.difference == pytest.approx(0.01)  # the graph's launch, 10 us over 100 calls
+    assert agreement.difference == pytest.approx(0, abs=1e-6)  # the graph's launch is calibrated, 10 us over 100 calls
 
 
-def test_gaps_between_graph_nodes_are_named_where_they_part_the_two(tmp_path):
+@pytest.mark.parametrize("gap", [0, 500, 900, 1000, 2000])
+@pytest.mark.parametrize("parts", [[(40_000, 1000)], [(40_000, 10_000)], [(20_000, 5000)] * 3])
+def test_gaps_between_graph_nodes_are_calibrated_predicted_and_no_disagreement(tmp_path, gap, parts):
     device = FakeDevice()
-    device.node_gap = 1000
-    agreement = captured(tmp_path, [(40_000, 10_000)], device=device).operation.agreement
-    assert agreement.agree is False and "gaps between its nodes" in agreement.explanation
+    device.node_gap = gap
+    capture = captured(tmp_path, parts, device=device)
+    calibration, agreement = capture.sidecar.calibration, capture.operation.agreement
+    assert calibration.node_gap_us == pytest.approx(gap / 1000, abs=0.01)
+    assert calibration.graph_launch_us == pytest.approx(10, abs=0.01)
+    assert agreement.agree is True and abs(agreement.difference) < 0.001
+    op = capture.report().data.ops[0]
+    assert op.readings_predicted["graph_unrolled"] == pytest.approx(op.readings_measured["graph_unrolled"], rel=0.001)
+
+
+def test_a_graph_that_runs_more_than_the_call_disagrees_whatever_the_gap(tmp_path):
+    class Doubled(FakeDevice):
+        def graph(self, call, calls):
+            return super().graph(call, calls * (1 if call == self.idle_kernel else 2))
+
+    agreement = captured(tmp_path, [(40_000, 10_000)], device=Doubled()).operation.agreement
+    assert agreement.agree is False and "runs other kernels" in agreement.explanation
+
+
+def test_memory_that_runs_out_for_one_protocol_leaves_the_others(tmp_path):
+    class Full(FakeDevice):
+        def clear(self):
+            raise MemoryError("CUDA out of memory. Tried to allocate 256.00 MiB")
+
+    record = captured(tmp_path, [(40_000, 10_000)], device=Full()).operation
+    silent = {p.protocol: p.reason for p in record.protocols if p.p50_us is None}
+    assert set(silent) == {"do_bench"} and "memory ran out for what this protocol needs" in silent["do_bench"]
+
+
+def test_a_long_call_keeps_to_its_budget_and_the_record_counts_what_was_made(tmp_path):
+    device = FakeDevice()
+    begun = device.now_ns()
+    operation = Operation("slow", device.op([(1000, 300_000_000)]))
+    record = run(device, operation, Settings(PROTOCOLS, budget_s=10), tmp_path / "out").operation
+    assert device.now_ns() - begun < 20e9
+    for p in record.protocols:
+        assert p.n and p.n == pytest.approx(
+            p.parameters["rounds"] * (p.parameters["calls_per_round"] if p.protocol in PER_CALL else 1)
+        ), p.protocol
+
+
+def test_a_reference_may_differentiate_and_a_function_may_write_into_its_argument(tmp_path):
+    torch = pytest.importorskip("torch")
+    from traceanalyzer.capture.correctness import check, snapshot
+
+    x = torch.arange(4.0, requires_grad=True)
+
+    def both(x):
+        (y,) = torch.autograd.grad((x * x).sum(), x)
+        return y
+
+    assert check(both(x), both, (x,), {}, None).passed is True
+    assert check(both(x) + 1, both, (x,), {}, None).passed is False
+
+    def fills(out, by):
+        out.copy_(by * 2)
+
+    out, by = torch.zeros(4), torch.arange(4.0)
+    before = snapshot((out, by))
+    for factor, right in ((2, True), (3, False)):
+        out.copy_(by * factor)
+        device = FakeDevice()
+        operation = Operation(
+            "fills",
+            lambda f=factor: [out.copy_(by * f)].clear(),
+            (out, by),
+            reference=fills,
+        )
+        assert (
+            run(device, operation, Settings(("wall_sync_once",)), tmp_path / str(factor)).operation.correctness.passed
+            is right
+        )
+    assert torch.equal(before[1], by)
 
 
 def test_the_profilers_inflation_of_dispatch_is_measured(tmp_path):

@@ -68,7 +68,7 @@ def test_times_that_only_rise_are_called_unsteady(tmp_path):
         calls.append(1)
         device.op([(40_000 + 2000 * len(calls), 10_000)])()
 
-    record = session(tmp_path, rising, device, Settings(FAST.protocols, iterations=20, budget_s=0.05)).operation
+    record = session(tmp_path, rising, device, Settings(FAST.protocols, iterations=20, budget_s=0.3)).operation
     assert not record.warm_up.steady and "rises" in record.warm_up.reason
 
 

@@ -38,7 +38,8 @@ class Symbols:
     submission to device. ``record`` e: host cost of an event record. ``sync`` s: return cost of a synchronise.
     ``gap`` g: device time between rows in the queue. ``clear`` c and ``clear_dispatch`` d_c: a cache clear on the
     device and its host time. ``graph_dispatch``: host cost of a graph launch. ``calls`` N: calls in a loop.
-    ``graph_calls`` n: calls unrolled in a graph. ``depth`` Q: queue entries.
+    ``graph_calls`` n: calls unrolled in a graph. ``depth`` Q: queue entries. ``node_gap``: device time between the
+    nodes of a graph, ``gap`` where it is None.
     """
 
     dispatch: tuple[float, ...]
@@ -53,6 +54,7 @@ class Symbols:
     calls: int = 100
     graph_calls: int = 100
     depth: int = 1024
+    node_gap: float | None = None
 
     def __post_init__(self) -> None:
         if not self.kernels or len(self.dispatch) != len(self.kernels):
@@ -147,7 +149,8 @@ def do_bench(s: Symbols) -> float:
 
 def graph_unrolled(s: Symbols) -> float:
     """Return K + gaps + the graph's launch divided by its n calls."""
-    return s.device_time + (s.graph_dispatch - s.gap) / s.graph_calls
+    gap = s.gap if s.node_gap is None else s.node_gap
+    return s.total_kernel + len(s.kernels) * gap + (s.graph_dispatch - gap) / s.graph_calls
 
 
 def profiler_self_time(s: Symbols) -> float:

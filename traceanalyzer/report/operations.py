@@ -76,7 +76,7 @@ def _backlog(analysis: Analysis, op: OpFacts) -> dict[str, float | list[float]]:
 
 def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str]) -> OpRow:
     found = op.iterations
-    record = _record(analysis, found.name)
+    record, sidecar = _record(analysis, found.name), analysis.trace.meta.sidecar
     interval = stats.median_interval(op.self_ns)
     launches = [len(c) for c in found.calls]
     clears = op.clear_ns[op.clear_ns > 0]
@@ -99,8 +99,8 @@ def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str]) -> 
         readings=_readings(op.readings),
         readings_replayed=_readings(op.replays),
         readings_measured={p.protocol: p.p50_us for p in record.protocols} if record else {},
-        readings_predicted={n: us(v) for n, v in predicted(op.symbols, record).items()}
-        if record and op.symbols
+        readings_predicted={n: us(v) for n, v in predicted(op.symbols, record, sidecar.calibration).items()}
+        if record and op.symbols and sidecar
         else {},
         symbols=_symbols(op.symbols) | _backlog(analysis, op) if op.symbols else {},
         symbol_sources={

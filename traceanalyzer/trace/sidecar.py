@@ -64,7 +64,9 @@ class Calibration:
 
     ``record_us`` e, host time of an event record; ``sync_us`` s, host time of a synchronise with nothing to wait for;
     ``clear_us`` c and ``clear_dispatch_us`` d_c, device and host time of the cache clear; ``event_floor_us`` what an
-    event pair reads around nothing. None where the device lacks it.
+    event pair reads around nothing, ``event_step_us`` the smallest difference between two such readings (the clock's
+    step). ``node_gap_us``: device time between two nodes of a graph; ``graph_launch_us``: what the launch of a graph adds
+    to the time between two records, beside its nodes. None where the device lacks it.
     """
 
     sync_us: float | None = None
@@ -72,6 +74,9 @@ class Calibration:
     event_floor_us: float | None = None
     clear_us: float | None = None
     clear_dispatch_us: float | None = None
+    event_step_us: float | None = None
+    node_gap_us: float | None = None
+    graph_launch_us: float | None = None
 
 
 @dataclass(frozen=True)
