@@ -20,44 +20,38 @@ Exit codes:
 """
 
 
+_COMMANDS = "traceanalyzer.commands."
+
+
 class _Group(click.Group):
     """Loads a command's module only when it is called, so that --help stays fast."""
 
+    # by the question that a reader has; each command with its module, its function and what it answers
+    commands_by_question: ClassVar[dict[str, dict[str, tuple[str, str, str]]]] = {
+        "Can I trust it?": {
+            "report": (_COMMANDS + "report", "command", "Verdict, what limits the run, kernels and findings of a trace."),
+            "check": (_COMMANDS + "check", "command", "Only the findings, for continuous integration."),
+            "rules": (_COMMANDS + "rules", "rules", "List every rule."),
+            "rule": (_COMMANDS + "rules", "rule", "Explain one rule."),
+            "predict": (_COMMANDS + "predict", "command", "What each timing protocol would read, from numbers alone."),
+        },
+        "What limits it?": {
+            "annotate": (_COMMANDS + "annotate", "command", "Add causes and evidence to a trace, for Perfetto."),
+            "ranks": (_COMMANDS + "ranks", "command", "Compare the ranks of a distributed job."),
+        },
+        "Is B faster?": {
+            "compare": (_COMMANDS + "compare", "command", "Is HEAD faster than BASE, and by which protocol?"),
+            "bench": (_COMMANDS + "bench", "command", "Compare a kernel with its alternatives."),
+        },
+        "Record": {
+            "capture": (_COMMANDS + "capture", "command", "Record a benchmark under every protocol, and report on it."),
+        },
+        "Learn": {
+            "demo": (_COMMANDS + "demo", "command", "Report on a trace that is part of this installation."),
+        },
+    }  # fmt: skip
     commands_by_name: ClassVar[dict[str, tuple[str, str, str]]] = {
-        "report": (
-            "traceanalyzer.commands.report",
-            "command",
-            "Report what a trace says, and whether it can be trusted.",
-        ),
-        "compare": ("traceanalyzer.commands.compare", "command", "Is HEAD faster than BASE, and by which protocol?"),
-        "check": ("traceanalyzer.commands.check", "command", "Findings alone, for continuous integration."),
-        "annotate": (
-            "traceanalyzer.commands.annotate",
-            "command",
-            "The same trace with the report's evidence in it, for Perfetto or chrome://tracing.",
-        ),
-        "ranks": (
-            "traceanalyzer.commands.ranks",
-            "command",
-            "The traces of a distributed job, rank by rank.",
-        ),
-        "predict": (
-            "traceanalyzer.commands.predict",
-            "command",
-            "What each timing protocol would read, from numbers alone.",
-        ),
-        "capture": (
-            "traceanalyzer.commands.capture",
-            "command",
-            "Record a benchmark under every protocol, and report on it.",
-        ),
-        "bench": (
-            "traceanalyzer.commands.bench",
-            "command",
-            "Compare a kernel with its alternatives: device time, end-to-end, memory, error.",
-        ),
-        "rules": ("traceanalyzer.commands.rules", "rules", "List every rule."),
-        "rule": ("traceanalyzer.commands.rules", "rule", "Explain one rule."),
+        name: place for commands in commands_by_question.values() for name, place in commands.items()
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -74,8 +68,12 @@ class _Group(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, _, text) in self.commands_by_name.items()])
+        widest = max(map(len, self.commands_by_name))
+        for question, commands in self.commands_by_question.items():
+            formatter.write(f"\n{question}\n")
+            formatter.indent()
+            formatter.write_dl([(name.ljust(widest), text) for name, (_, _, text) in commands.items()])
+            formatter.dedent()
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -114,5 +112,5 @@ class _Group(click.Group):
 def cli(debug: bool) -> None:
     """Say whether a GPU benchmark can be trusted, from its profiler trace.
 
-    Start with: traceanalyze report trace.json
+    Start with: traceanalyze report trace.json, or with no trace of your own: traceanalyze demo
     """
