@@ -16,6 +16,7 @@ from traceanalyzer.analysis.idle import IdleFacts, idle_facts
 from traceanalyzer.analysis.iterations import find_iterations
 from traceanalyzer.analysis.kernels import KernelFacts, kernel_table
 from traceanalyzer.analysis.launching import Launching, ThreadDispatch, dispatch, launching
+from traceanalyzer.analysis.ledger import DeviceLedger, LedgerMaker, clipped
 from traceanalyzer.analysis.operations import OpFacts, operation
 from traceanalyzer.analysis.queue import Doubts, QueueState, QueueVerdict, dry_launches, judge, starved_for_judgement
 from traceanalyzer.analysis.readings import Readings, event_readings
@@ -44,7 +45,11 @@ class DeviceFacts:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A trace with everything computed from it; lists are empty where the trace has no such rows."""
+    """A trace with everything computed from it; lists are empty where the trace has no such rows.
+
+    ``ledgers`` has one per device, over its span; ``op_ledgers`` one per operation and device, from the first row of its first
+    call to the first row of its last.
+    """
 
     trace: Trace
     options: AnalysisOptions
@@ -67,6 +72,8 @@ class Analysis:
     machine: MachineSymbols
     operations: list[OpFacts]
     no_operations: str
+    ledgers: list[DeviceLedger]
+    op_ledgers: list[DeviceLedger]
 
 
 def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
@@ -99,6 +106,17 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
     machine = machine_symbols(trace, host, found, readings, options.clear_us)
     iterations = find_iterations(trace, host, chosen, options.selection.range_name)
     replays = graph_replays(trace, host, readings, chosen.rows)
+    devices = _devices(trace, found, chosen, linkage, threads, queue_of, options)
+    operations = (
+        []
+        if isinstance(iterations, str)
+        else [
+            operation(trace, host, machine, i, queue_of, clocks.state is ClockState.DISAGREE, options)
+            for i in iterations
+        ]
+    )
+    maker = LedgerMaker(trace)
+    ledgers = [maker.span(d.device, d.rows) for d in devices]
     return Analysis(
         trace=trace,
         options=options,
@@ -112,21 +130,33 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
         doubts=doubts,
         threads=threads,
         streams=stream_facts(trace, found, depth, chosen.rows),
-        devices=_devices(trace, found, chosen, linkage, threads, queue_of, options),
+        devices=devices,
         kernels=kernel_table(trace, host, found, readings, depth, wanted & is_kernel, queue_of),
         copies=kernel_table(trace, host, found, readings, depth, wanted & ~is_kernel, queue_of),
         replays=replays,
         replay_queues=[queue_of(r.opening) for r in replays],
         coverage=linkage,
         machine=machine,
-        operations=[]
-        if isinstance(iterations, str)
-        else [
-            operation(trace, host, machine, i, queue_of, clocks.state is ClockState.DISAGREE, options)
-            for i in iterations
-        ],
+        operations=operations,
         no_operations=_no_operations(iterations, bool(replays)) if isinstance(iterations, str) else "",
+        ledgers=ledgers,
+        op_ledgers=_op_ledgers(trace, ledgers, operations),
     )
+
+
+def _op_ledgers(trace: Trace, ledgers: list[DeviceLedger], operations: list[OpFacts]) -> list[DeviceLedger]:
+    """Return the ledgers of each operation per device: windows from the first row of one call to that of the next."""
+    rows = trace.activities
+    device_of_lane = np.array([lane.device for lane in trace.lanes], dtype=np.int64)
+    result = []
+    for op in operations:
+        parts = [op.iterations.rows[i] for i in op.worked.tolist()]
+        for ledger in ledgers:
+            mine = [p[device_of_lane[rows.lane[p]] == ledger.device] for p in parts]
+            starts = [int(rows.start_ns[p].min()) for p in mine if len(p)]
+            if len(starts) > 1 and max(starts) > min(starts):
+                result.append(clipped(ledger, op.iterations.name, min(starts), max(starts)))
+    return result
 
 
 def _no_operations(reason: str, replays: bool) -> str:

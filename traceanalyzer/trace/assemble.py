@@ -24,6 +24,7 @@ from traceanalyzer.trace.tables import (
     Int64,
     Lane,
     Overheads,
+    PythonFrames,
     Ranges,
     Thread,
     Trace,
@@ -95,7 +96,7 @@ def assemble(store: Store) -> Trace:
         corr=calls["corr"][call_order],
         n_activities=n_activities,
     )
-    host_ops, ranges, threads = _host_tables(store, middle, threads)
+    host_ops, ranges, python, threads = _host_tables(store, middle, threads)
     overheads, syncs = _other_tables(store, middle)
     starts = [t.start_ns for t in (activities, call_table, host_ops, ranges, overheads) if len(t)]
     starts += [s for s in (_profiler_spans(store, middle),) if len(s) and starts]
@@ -132,6 +133,7 @@ def assemble(store: Store) -> Trace:
         ranges=ranges,
         overheads=overheads,
         device_syncs=syncs,
+        python=python,
         link_notes=dict(link_notes),
     )
 
@@ -224,7 +226,9 @@ def _devices(
 # -- the other tables ---------------------------------------------------------------------------------
 
 
-def _host_tables(store: Store, middle: int | None, threads: list[Thread]) -> tuple[HostOps, Ranges, list[Thread]]:
+def _host_tables(
+    store: Store, middle: int | None, threads: list[Thread]
+) -> tuple[HostOps, Ranges, PythonFrames, list[Thread]]:
     number = {t: i for i, t in enumerate(threads)}
     pids, tids = store.pids.values_in_order, store.tids.values_in_order
 
@@ -267,7 +271,16 @@ def _host_tables(store: Store, middle: int | None, threads: list[Thread]) -> tup
         f: np.concatenate([getattr(p, f) for p in parts]) for f in ("name", "start_ns", "end_ns", "thread", "on_device")
     }
     ranges = Ranges(**both)
-    return host_ops, ranges.take(np.argsort(ranges.start_ns, kind="stable")), threads
+    keep = _sound_others(store, RowKind.PYTHON, "Python frame", middle)
+    start = get(RowKind.PYTHON, keep, "start_ns")
+    python = PythonFrames(
+        name=get(RowKind.PYTHON, keep, "name").astype(np.int32),
+        start_ns=start,
+        end_ns=start + get(RowKind.PYTHON, keep, "dur_ns"),
+        thread=thread_codes(get(RowKind.PYTHON, keep, "pid"), get(RowKind.PYTHON, keep, "tid")),
+        names=list(store.frame_names.values_in_order),
+    )
+    return host_ops, ranges.take(np.argsort(ranges.start_ns, kind="stable")), python, threads
 
 
 def _other_tables(store: Store, middle: int | None) -> tuple[Overheads, DeviceSyncs]:

@@ -11,7 +11,10 @@ from functools import lru_cache
 
 
 class RowKind(IntEnum):
-    """What a row is; rows of kind SKIP are counted and not kept, those of kind OURS an annotate of ours has added."""
+    """What a row is; rows of kind SKIP are counted and not kept, those of kind OURS an annotate of ours has added.
+
+    PYTHON frames are counted among the skipped and kept as bare columns: they only name what nothing else names.
+    """
 
     SKIP = 0
     KERNEL = 1
@@ -26,6 +29,7 @@ class RowKind(IntEnum):
     SPAN = 10
     UNKNOWN = 11
     OURS = 12
+    PYTHON = 13
 
 
 DEVICE_KINDS = (RowKind.KERNEL, RowKind.MEMCPY, RowKind.MEMSET)
@@ -61,8 +65,8 @@ KIND_OF_CATEGORY: dict[str, RowKind] = {
     "cuda_sync": RowKind.DEVICE_SYNC,
     "xpu_sync": RowKind.DEVICE_SYNC,
     "trace": RowKind.SPAN,
+    "python_function": RowKind.PYTHON,
     # Rows of no use here: never looked into, only counted.
-    "python_function": RowKind.SKIP,
     "python": RowKind.SKIP,
     "cpu_instant_event": RowKind.SKIP,
     "ac2g": RowKind.SKIP,

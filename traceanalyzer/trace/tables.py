@@ -108,6 +108,17 @@ class Overheads(Table):
 
 
 @dataclass(frozen=True)
+class PythonFrames(Table):
+    """Calls of Python functions (``python_function`` rows); ``name`` numbers :attr:`names`, a table of their own."""
+
+    name: Int32
+    start_ns: Int64
+    end_ns: Int64
+    thread: Int32
+    names: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class DeviceSyncs(Table):
     """Synchronisation records of the device side (``cuda_sync`` rows)."""
 
@@ -231,4 +242,5 @@ class Trace:
     ranges: Ranges
     overheads: Overheads
     device_syncs: DeviceSyncs
+    python: PythonFrames
     link_notes: dict[str, int] = field(default_factory=dict)

@@ -32,6 +32,10 @@ _STRINGS = msgspec.json.Decoder(list[str])
 _INTS = msgspec.json.Decoder(list[int])
 
 
+MOST_FRAMES = 16_000_000
+"""Python frames kept of one trace (28 bytes each); the rest is counted only."""
+
+
 def new_store(name: str, limits: ReadLimits, salvage: Salvage) -> Store:
     """Return an empty store for events of Chrome JSON: processes and threads are given as JSON text."""
     return Store(name, salvage, limits.max_rows, id_text=id_text, config=parse_config)
@@ -48,6 +52,7 @@ class Columns:
         self.thread_names: dict[tuple[str, str], str] = {}
         self.halves: list[tuple[RowKind, str, Row]] = []
         self.own_record = b""
+        self._frames = 0
 
     # -- batches --------------------------------------------------------------------------------------
 
@@ -61,11 +66,9 @@ class Columns:
             if not count:
                 continue
             kind = _KINDS[code]
-            if kind is RowKind.SKIP:
-                category = str(_TYPES[code].__struct_config__.tag)
-                self.store.skipped[category] += count
-                self.store.python_rows += count if category == "python_function" else 0
-            else:
+            if kind is RowKind.SKIP or kind is RowKind.PYTHON:
+                self.store.skipped[str(_TYPES[code].__struct_config__.tag)] += count
+            if kind is not RowKind.SKIP:
                 kinds.setdefault(kind, []).append(code)
         for kind, of_kind in kinds.items():
             at = np.flatnonzero(codes == of_kind[0] if len(of_kind) == 1 else np.isin(codes, of_kind))
@@ -75,6 +78,9 @@ class Columns:
                 continue
             if kind is RowKind.OURS:
                 self._add_own([(r.name, r.args) for r in chosen])
+                continue
+            if kind is RowKind.PYTHON:
+                self._add_python(chosen)
                 continue
             complete = [r.ph == "X" for r in chosen]
             if not all(complete):
@@ -92,6 +98,25 @@ class Columns:
         for name, args in rows:
             if name == RECORD_NAME and not self.own_record:
                 self.own_record = bytes(args)
+
+    def _add_python(self, rows: list[Any]) -> None:
+        """Keep Python frames as bare columns, up to a limit: half of a file may be such rows."""
+        store = self.store
+        store.python_rows += len(rows)
+        rows = rows[: max(0, MOST_FRAMES - self._frames)]
+        if not all(r.ph == "X" for r in rows):
+            rows = [r for r in rows if r.ph == "X"]
+        self._frames += len(rows)
+        store.put(
+            RowKind.PYTHON,
+            {
+                "start_ns": column_to_ns([r.ts for r in rows]),
+                "dur_ns": column_to_ns([r.dur for r in rows]),
+                "pid": store.pids.codes(_texts([r.pid for r in rows])),
+                "tid": store.tids.codes(_texts([r.tid for r in rows])),
+                "name": store.frame_names.codes(r.name for r in rows),
+            },
+        )
 
     def _add_half(self, kind: RowKind, row: Row) -> None:
         if row.ph in ("B", "E"):
@@ -114,6 +139,12 @@ class Columns:
             if kind is RowKind.OURS:
                 mine = [row for row, pair in zip(rows, pairs, strict=True) if pair == (raw_category, raw_ph)]
                 self._add_own([(self._text(r.name), r.args) for r in mine])
+            elif kind is RowKind.PYTHON:
+                self.store.skipped[category] += count
+                if ph == "X":
+                    chosen[raw_category, raw_ph] = kind, ph
+                else:
+                    self.store.python_rows += count
             elif ph == "M" or (not ph and not category) or (kind is not RowKind.SKIP and ph in ("X", "B", "E")):
                 if kind is RowKind.UNKNOWN and category and ph != "M":
                     self.store.unknown[category[:60]] += count
@@ -121,7 +152,6 @@ class Columns:
                     chosen[raw_category, raw_ph] = kind, ph
             else:
                 self.store.skipped[category or f"ph {ph[:8]}"] += count
-                self.store.python_rows += count if category == "python_function" else 0
         by_kind: dict[RowKind, list[int]] = {}
         for i in [i for i, pair in enumerate(pairs) if pair in chosen]:
             kind, ph = chosen[pairs[i]]
@@ -140,7 +170,10 @@ class Columns:
         for kind, places in by_kind.items():
             names = self._all_texts([rows[i].name for i in places])
             found = [_as_row(name, "X", rows[i]) for name, i in zip(names, places, strict=True)]
-            self._add_complete(kind, found, order[places])
+            if kind is RowKind.PYTHON:
+                self._add_python(found)
+            else:
+                self._add_complete(kind, found, order[places])
 
     def _all_texts(self, raws: list[Raw]) -> list[str]:
         try:

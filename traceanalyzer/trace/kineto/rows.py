@@ -54,7 +54,7 @@ def _tag_types() -> dict[type[Struct], RowKind]:
         if kind is not RowKind.SKIP:
             fields = [("name", str, ""), ("ph", str, "")]
             fields += [(f, Raw, _EMPTY) for f in ("pid", "tid", "ts", "dur")]
-            if kind not in (RowKind.HOST_OP, RowKind.OVERHEAD, RowKind.SPAN):
+            if kind not in (RowKind.HOST_OP, RowKind.OVERHEAD, RowKind.SPAN, RowKind.PYTHON):
                 fields.append(("args", Raw, _EMPTY))
         types[msgspec.defstruct(f"Tagged{number}", fields, tag=category, tag_field="cat", gc=False)] = kind
     return types

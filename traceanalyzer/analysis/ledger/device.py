@@ -1,0 +1,265 @@
+"""The ledger of one device: its span cut into segments, each with a class, a name and the reason it ran dry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeVar
+
+import numpy as np
+
+from traceanalyzer.analysis.ledger.busy import busy_pieces
+from traceanalyzer.analysis.ledger.classes import DrainedBy, LedgerClass
+from traceanalyzer.analysis.ledger.head_tail import NO_STRETCH, HostStretch, after_last, before_first, recorded
+from traceanalyzer.analysis.ledger.host import NO_NAME, HostRows, Names
+from traceanalyzer.analysis.ledger.idle import (
+    IdleIntervals,
+    idle_intervals,
+    latency_limit_ns,
+    process_of_thread,
+    unrecorded_launches,
+)
+from traceanalyzer.analysis.ledger.sweep import cut
+from traceanalyzer.trace.tables import NO_ROW, Bool, Int8, Int64, Trace
+
+STALL_FLOOR_NS = 100_000
+STALL_FACTOR = 20
+"""A launch call over both is not what a launch costs: its first use, or a stall."""
+
+
+@dataclass(frozen=True)
+class DeviceLedger:
+    """Every nanosecond of a device's span; the segments are disjoint, in order of time, and cover it exactly.
+
+    Attributes:
+        device: row of ``trace.devices``.
+        window: "span", or the name of an operation.
+        start_ns, end_ns: the span.
+        start, end: of each segment, in nanoseconds.
+        cls: its class (codes of LedgerClass).
+        name, within: numbers of ``names``: what the class was busy with, and the innermost range of the user.
+        drained: why the device had run dry (codes of DrainedBy), BUSY for busy segments.
+        row: device row that ends the idle interval; of a busy segment a row that holds it.
+        interval: number of the idle interval, -1 for busy segments.
+        idle: the idle intervals.
+        limit_ns: the longest time from call to start that still counts as launch latency.
+        names: gives the text of a name's number.
+        before_first, after_last: the host's recorded time outside of the span.
+    """
+
+    device: int
+    window: str
+    start_ns: int
+    end_ns: int
+    start: Int64
+    end: Int64
+    cls: Int8
+    name: Int64
+    within: Int64
+    drained: Int8
+    row: Int64
+    interval: Int64
+    idle: IdleIntervals
+    limit_ns: int
+    names: Names
+    before_first: HostStretch = NO_STRETCH
+    after_last: HostStretch = NO_STRETCH
+
+    @property
+    def span_ns(self) -> int:
+        """Length of the window."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def ns(self) -> Int64:
+        """Length of each segment."""
+        return self.end - self.start
+
+    def classes_ns(self) -> dict[LedgerClass, int]:
+        """Return nanoseconds per class, largest first; classes without time are left out."""
+        return _totals(self.cls, self.ns, LedgerClass)
+
+    def drained_ns(self) -> dict[DrainedBy, int]:
+        """Return nanoseconds of idle time per reason, largest first; reasons without time are left out."""
+        idle = self.drained != DrainedBy.BUSY
+        return _totals(self.drained[idle], self.ns[idle], DrainedBy)
+
+    def cost_ns(self, mask: Bool) -> int:
+        """Return the length of the chosen segments together."""
+        return int(self.ns[mask].sum())
+
+
+K = TypeVar("K", bound=IntEnum)
+
+
+def _totals(codes: Int8, ns: Int64, kind: type[K]) -> dict[K, int]:
+    sums = {kind(int(c)): int(ns[codes == c].sum()) for c in np.unique(codes)}
+    return {k: v for k, v in sorted(sums.items(), key=lambda item: (-item[1], item[0])) if v}
+
+
+class _Segments:
+    """Parts of idle intervals as they are found."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[Int64, Int64, Int64, Int8, Int64, Int64]] = []
+
+    def add(self, start: Int64, end: Int64, of: Int64, cls: Int8 | int, name: Int64 | int, within: Int64 | int) -> None:
+        n = len(start)
+        self.parts.append((
+            start, end, of, np.broadcast_to(np.asarray(cls, dtype=np.int8), n), np.broadcast_to(np.asarray(name, dtype=np.int64), n),
+            np.broadcast_to(np.asarray(within, dtype=np.int64), n),
+        ))  # fmt: skip
+
+    def columns(self) -> tuple[Int64, Int64, Int64, Int8, Int64, Int64]:
+        start, end, of, cls, name, within = (np.concatenate([p[i] for p in self.parts]) for i in range(6))
+        return start, end, of, cls, name, within
+
+
+class LedgerMaker:
+    """Makes the ledgers of a trace; what all devices share is computed once."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._host = HostRows(trace)
+        calls = trace.calls
+        self._unrecorded = unrecorded_launches(trace, self._host)
+        self._process = process_of_thread(trace)
+        self._stalls = _stalled(trace, self._host.class_of_api) if len(calls) else np.empty(0, dtype=bool)
+        self.names = self._host.names
+
+    def span(self, device: int, at: Int64) -> DeviceLedger:
+        """Return the ledger of a device over the span of the given rows of it."""
+        trace, rows = self._trace, self._trace.activities
+        ordered = at[np.lexsort((rows.end_ns[at], rows.start_ns[at]))]
+        idle = idle_intervals(trace, self._host, ordered)
+        limit = latency_limit_ns(idle)
+        busy_start, busy_end, busy_cls, busy_row = busy_pieces(trace, ordered)
+        found = self._segments(idle, limit)
+        start, end, of, cls, name, within = found
+        busy = len(busy_start)
+        none = np.full(busy, -1, dtype=np.int64)
+        start, end = np.concatenate([busy_start, start]), np.concatenate([busy_end, end])
+        order = np.argsort(start, kind="stable")
+        drained = np.concatenate([np.full(busy, DrainedBy.BUSY, dtype=np.int8), idle.drained[of]])
+        busy_name = np.where(busy_cls == LedgerClass.COMPUTE, NO_NAME, rows.name[busy_row] + self.names.rows)
+        linked = rows.call[ordered][rows.call[ordered] != NO_ROW]
+        since, until = recorded(trace, self._process, np.unique(self._process[trace.calls.thread[linked]]))
+        return DeviceLedger(
+            device=device,
+            window="span",
+            start_ns=int(rows.start_ns[ordered[0]]),
+            end_ns=int(rows.end_ns[ordered].max()),
+            start=start[order],
+            end=end[order],
+            cls=np.concatenate([busy_cls, cls])[order],
+            name=np.concatenate([busy_name, name])[order],
+            within=np.concatenate([np.full(busy, NO_NAME, dtype=np.int64), within])[order],
+            drained=drained[order],
+            row=np.concatenate([busy_row, idle.row[of]])[order],
+            interval=np.concatenate([none, of])[order],
+            idle=idle,
+            limit_ns=limit,
+            names=self.names,
+            before_first=before_first(trace, self._host, ordered, since),
+            after_last=after_last(trace, self._host, ordered, until),
+        )
+
+    def _segments(self, idle: IdleIntervals, limit: int) -> tuple[Int64, Int64, Int64, Int8, Int64, Int64]:
+        trace, names = self._trace, self.names
+        rows, calls = trace.activities, trace.calls
+        parts = _Segments()
+        everything = np.arange(len(idle))
+        linked = idle.call != NO_ROW
+        of = everything[~linked]
+        parts.add(idle.start[of], idle.end[of], of, LedgerClass.UNLINKED, NO_NAME, NO_NAME)
+        api_name = np.full(len(idle), NO_NAME, dtype=np.int64)
+        if len(calls):
+            api_name[linked] = calls.api[idle.call[linked]] + names.apis
+        inside = linked & (rows.call[idle.before] == idle.call) if len(idle) else linked
+        of = everything[inside]
+        parts.add(idle.start[of], idle.end[of], of, LedgerClass.INSIDE_LAUNCH, api_name[of], NO_NAME)
+        of = everything[linked & ~inside]
+        a, stop, cs, ce = idle.start[of], idle.end[of].copy(), idle.call_start[of], idle.call_end[of]
+        self._cut_unrecorded(parts, idle, of, stop)
+
+        early = np.minimum(stop, cs)
+        asked = early > a
+        labels = self._host.labels(a[asked], early[asked], idle.thread[of[asked]], idle.before_thread[of[asked]])
+        parts.add(labels.start, labels.end, of[asked][labels.of], labels.cls, labels.name, labels.within)
+
+        low, high = np.maximum(a, cs), np.minimum(stop, ce)
+        during = np.flatnonzero(high > low)
+        if len(during):
+            self._cut_calls(parts, idle, of[during], low[during], high[during], api_name)
+
+        low = np.maximum(a, ce)
+        after = np.flatnonzero(stop > low)
+        if len(after):
+            which = of[after]
+            long = stop[after] - low[after] > limit
+            cls = np.where(ce[after] <= a[after], LedgerClass.DEVICE_GAP, LedgerClass.LAUNCH_LATENCY)
+            first = self._first_of_lane(idle.row[which])
+            cls = np.where(long, np.where(first, LedgerClass.BEFORE_WINDOW, LedgerClass.DEVICE_WAIT), cls)
+            parts.add(low[after], stop[after], which, cls.astype(np.int8), api_name[which], NO_NAME)
+        return parts.columns()
+
+    def _cut_unrecorded(self, parts: _Segments, idle: IdleIntervals, of: Int64, stop: Int64) -> None:
+        """Give the end of each interval in which a launch without device rows begins to UNRECORDED; shorten ``stop``."""
+        start, end, call = self._unrecorded
+        calls = self._trace.calls
+        if not len(start) or not len(of):
+            return
+        process = self._process[idle.thread[of]]
+        of_call = self._process[calls.thread[call]]
+        for p in np.unique(of_call).tolist():
+            mine = np.flatnonzero(of_call == p)
+            here = np.flatnonzero(process == p)
+            first = np.searchsorted(start[mine], idle.start[of[here]], side="left")
+            there = first < len(mine)
+            here, first = here[there], mine[first[there]]
+            hit = (start[first] < idle.end[of[here]]) & (end[first] < idle.end[of[here]])
+            here, first = here[hit], first[hit]
+            stop[here] = end[first]
+            name = calls.api[call[first]] + self.names.apis
+            parts.add(end[first], idle.end[of[here]], of[here], LedgerClass.UNRECORDED, name, NO_NAME)
+
+    def _cut_calls(self, parts: _Segments, idle: IdleIntervals, of: Int64, low: Int64, high: Int64, api_name: Int64) -> None:
+        """Label the time inside the launch calls, less the profiler's own rows in it."""
+        calls, host = self._trace.calls, self._host
+        held, rest = cut(low, high, host.overheads)
+        parts.add(held.start, held.end, of[held.of], host.overhead_class(held.row), held.row, NO_NAME)
+        which = of[rest.of]
+        call = idle.call[which]
+        copies = host.class_of_api[calls.api[call]] == LedgerClass.COPY_CALL
+        slow = np.where(self._first_of_name(idle.row[which]), LedgerClass.FIRST_USE, LedgerClass.LAUNCH_STALL)
+        cls = np.where(copies, LedgerClass.COPY_CALL, np.where(self._stalls[call], slow, LedgerClass.LAUNCH_CALL))
+        parts.add(rest.start, rest.end, which, cls.astype(np.int8), api_name[which], NO_NAME)
+
+    def _first_of_lane(self, row: Int64) -> Bool:
+        lane = self._trace.activities.lane
+        return np.asarray((row == 0) | (lane[row] != lane[np.maximum(row - 1, 0)]))
+
+    def _first_of_name(self, row: Int64) -> Bool:
+        """Return which rows are the first of their name on their device."""
+        rows = self._trace.activities
+        device = np.array([lane.device for lane in self._trace.lanes], dtype=np.int64)
+        key = device[rows.lane] * len(self._trace.names) + rows.name
+        order = np.lexsort((rows.start_ns, key))
+        first = np.zeros(len(rows), dtype=bool)
+        first[order] = np.concatenate([[True], key[order[1:]] != key[order[:-1]]])
+        return first[row]
+
+
+def _stalled(trace: Trace, class_of_api: Int8) -> Bool:
+    """Return which launch calls took far longer than the middle call of their API (the upper middle of an even number)."""
+    calls = trace.calls
+    length = calls.end_ns - calls.start_ns
+    limit = np.full(len(trace.apis), STALL_FLOOR_NS, dtype=np.int64)
+    counted = calls.corr >= 0
+    for api in np.unique(calls.api).tolist():
+        if class_of_api[api] == LedgerClass.COPY_CALL:
+            continue
+        mine = length[counted & (calls.api == api)]
+        if len(mine):
+            limit[api] = max(STALL_FLOOR_NS, STALL_FACTOR * int(np.partition(mine, len(mine) // 2)[len(mine) // 2]))
+    return np.asarray(length > limit[calls.api])
