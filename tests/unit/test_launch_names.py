@@ -56,7 +56,7 @@ def test_host_calls_of_every_vendor_are_host_calls(category, tmp_path):
 @pytest.mark.parametrize(
     ("category", "kind"),
     [("kernel", "KERNEL"), ("Kernel", "KERNEL"), ("Memcpy", "MEMCPY"), ("gpu_memcpy", "MEMCPY"), ("memcpy", "MEMCPY"),
-     ("Memset", "MEMSET"), ("gpu_memset", "MEMSET"), ("Operator", "HOST_OP"), ("cpu_op", "HOST_OP"), ("python_function", "SKIP")],
+     ("Memset", "MEMSET"), ("gpu_memset", "MEMSET"), ("Operator", "HOST_OP"), ("cpu_op", "HOST_OP"), ("python_function", "PYTHON")],
 )  # fmt: skip
 def test_categories_of_every_generation(category, kind):
     assert kind_of(category) is RowKind[kind]

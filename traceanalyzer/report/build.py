@@ -17,6 +17,7 @@ from traceanalyzer.doctor.rule import us
 from traceanalyzer.doctor.thresholds import all_thresholds
 from traceanalyzer.report import model
 from traceanalyzer.report.findings import finding_row
+from traceanalyzer.report.ledger import ledger_rows
 from traceanalyzer.report.operations import op_rows
 from traceanalyzer.report.verdict import verdict
 from traceanalyzer.trace.categories import RowKind
@@ -58,6 +59,7 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
         copies=_kernel_rows(analysis, analysis.copies, clean),
         ops=ops,
         idle=[_idle(analysis, d.idle, clean) for d in analysis.devices],
+        ledger=ledger_rows(analysis, clean),
         findings=[finding_row(f, analysis.trace.meta.origin_ns, clean) for f in findings],
         abstentions=abstained,
         capture=analysis.trace.meta.sidecar,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 import typing
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 from traceanalyzer.report import model
@@ -25,6 +25,8 @@ ROW_TYPES: dict[str, type[Any]] = {
     "threads": model.ThreadRow,
     "ops": model.OpRow,
     "idle": model.IdleRow,
+    "ledger": model.LedgerRow,
+    "ledger items": model.LedgerItemRow,
     "findings": model.FindingRow,
 }
 """Row type of each table of a report."""
@@ -35,6 +37,21 @@ _DTYPES = {str: "string", int: "Int64", float: "Float64", bool: "boolean"}
 def report_frame(table: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Return one report table as a frame; nested values (variants, pauses, numbers) stay Python objects."""
     return typed_frame(ROW_TYPES[table], rows)
+
+
+def ledger_frame(ledger: list[model.LedgerRow]) -> pd.DataFrame:
+    """Return the items of the ledger, with the device and window of each."""
+    import pandas as pd
+
+    rows = [
+        {"device": row.device, "owner": row.owner, "window": row.window} | asdict(item)
+        for row in ledger
+        for item in row.items
+    ]
+    frame = typed_frame(model.LedgerItemRow, rows).rename(columns={"class_": "class"})
+    for place, (name, dtype) in enumerate({"device": "Int64", "owner": "string", "window": "string"}.items()):
+        frame.insert(place, name, pd.array([r[name] for r in rows], dtype=dtype))
+    return frame
 
 
 def typed_frame(row_type: type[Any], rows: list[dict[str, Any]]) -> pd.DataFrame:
@@ -96,8 +113,8 @@ def _object(row_type: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "description": " ".join((row_type.__doc__ or "").split()),
-        "properties": {n: _schema(hints[n], definitions) for n in names},
-        "required": names,
+        "properties": {n.rstrip("_"): _schema(hints[n], definitions) for n in names},
+        "required": [n.rstrip("_") for n in names],
     }
 
 

@@ -315,6 +315,53 @@ class IdleRow:
 
 
 @dataclass(frozen=True)
+class LedgerItemRow:
+    """What one cause cost in a window of the ledger; at_us values count from the trace's start, as viewers do.
+
+    ``class`` is one of the ledger's classes (docs/ledger.md), ``name`` the API, operator, range, frame or device row,
+    ``within`` the innermost range of the user, ``share`` of the window. ``count`` idle intervals met it (of busy classes:
+    stretches), the longest for longest_us at example_at_us; ``before`` names the device row after it (of busy classes: the row).
+    ``drained_by`` splits the time by why the device had run dry.
+    """
+
+    class_: str
+    name: str
+    within: str
+    us: float
+    share: float
+    count: int
+    longest_us: float
+    example_at_us: float
+    median_example_at_us: float
+    before: str
+    drained_by: dict[str, float]
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """Where the time of a device went: classes add up to span_us, drained_by to its idle time. Absent classes have no time.
+
+    ``window`` is ``span`` or the name of an operation: from the first row of its first call to the first row of its last.
+    before_first_us and after_last_us (with their classes) are the host's recorded time outside of the span, None for operations.
+    ``items`` are the largest causes; items_left_out counts the others.
+    """
+
+    device: int
+    owner: str
+    window: str
+    span_us: float
+    classes: dict[str, float]
+    drained_by: dict[str, float]
+    launch_latency_limit_us: float
+    before_first_us: float | None
+    after_last_us: float | None
+    before_first: dict[str, float]
+    after_last: dict[str, float]
+    items: list[LedgerItemRow]
+    items_left_out: int
+
+
+@dataclass(frozen=True)
 class Evidence:
     """A row of the trace that shows a finding; at_us counts from the trace's start, as viewers do."""
 
@@ -390,6 +437,7 @@ class ReportData:
     copies: list[KernelRow]
     ops: list[OpRow]
     idle: list[IdleRow]
+    ledger: list[LedgerRow]
     findings: list[FindingRow]
     abstentions: list[Abstention]
     thresholds: dict[str, float]
@@ -399,6 +447,7 @@ class ReportData:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, in the layout of the JSON report."""
-        values = asdict(replace(self, figures=None))
+        # a name that Python keeps for itself has an underscore behind it here
+        values = asdict(replace(self, figures=None), dict_factory=lambda pairs: {k.rstrip("_"): v for k, v in pairs})
         del values["figures"]
         return values

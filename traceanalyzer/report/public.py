@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Report:
     """What :func:`traceanalyzer.analyze` returns.
 
-    ``kernels``, ``copies``, ``streams``, ``devices``, ``threads``, ``ops`` and ``idle`` are pandas frames with
+    ``kernels``, ``copies``, ``streams``, ``devices``, ``threads``, ``ops``, ``idle`` and ``ledger`` are pandas frames with
     the columns documented in docs/schema.md (pandas is imported on first use); ``data`` is the frozen report.
     """
 
@@ -65,6 +65,13 @@ class Report:
     def idle(self) -> pd.DataFrame:
         """One row per device: long pauses and late launches."""
         return self._frame("idle")
+
+    @property
+    def ledger(self) -> pd.DataFrame:
+        """One row per cause: window, class, name, within, us, share and where the longest begins; largest first per window."""
+        from traceanalyzer.report.frames import ledger_frame
+
+        return ledger_frame(self.data.ledger)
 
     @property
     def findings(self) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from traceanalyzer.trace.source import Source
 MAX_BYTES = 256 << 20
 """Longest report read: a thousand kernels with all their samples take a hundredth."""
 _HEAD = 4096
+_CLASS = re.compile(rb'"class"\s*:')
 _BEGINS = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\{\s*"schema"\s*:\s*"traceanalyzer\.(report|compare)/(\d+)"')
 
 
@@ -61,7 +62,8 @@ def read_report(path: str | Path, pipe: io.BufferedReader | None = None) -> Repo
     source = Source(path, ReadLimits(max_bytes=MAX_BYTES), file=pipe)
     content = b"".join(source.pieces()).removeprefix(b"\xef\xbb\xbf")
     try:
-        report = msgspec.json.decode(content, type=ReportData)
+        # outside of strings only a key can be followed by a colon, and a quote inside a string is escaped
+        report = msgspec.json.decode(_CLASS.sub(b'"class_":', content), type=ReportData)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise TraceFormatError(
             "bad_report",

@@ -64,7 +64,7 @@ def page() -> str:
             " ".join((row_type.__doc__ or "").split()),
             "",
         ]
-        lines += [f"- `{f.name}`: {f.type}" for f in fields(row_type) if f.metadata.get("json", True)]
+        lines += [f"- `{f.name.rstrip('_')}`: {f.type}" for f in fields(row_type) if f.metadata.get("json", True)]
         lines.append("")
     lines += [
         "## Comparison",

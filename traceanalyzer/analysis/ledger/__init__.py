@@ -8,4 +8,14 @@ from traceanalyzer.analysis.ledger.classes import BUSY, DrainedBy, LedgerClass, 
 from traceanalyzer.analysis.ledger.device import DeviceLedger, LedgerMaker
 from traceanalyzer.analysis.ledger.items import LedgerItem, clipped, items
 
-__all__ = ["BUSY", "DeviceLedger", "DrainedBy", "LedgerClass", "LedgerItem", "LedgerMaker", "clipped", "family_of", "items"]
+__all__ = [
+    "BUSY",
+    "DeviceLedger",
+    "DrainedBy",
+    "LedgerClass",
+    "LedgerItem",
+    "LedgerMaker",
+    "clipped",
+    "family_of",
+    "items",
+]

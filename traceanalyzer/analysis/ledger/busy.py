@@ -31,7 +31,11 @@ def busy_pieces(trace: Trace, ordered: Int64) -> tuple[Int64, Int64, Int8, Int64
     rows = trace.activities
     cls = busy_class(trace, ordered)
     start, end = rows.start_ns[ordered], rows.end_ns[ordered]
-    kinds = [c for c in (LedgerClass.COMPUTE, LedgerClass.COMMUNICATION, LedgerClass.COPY, LedgerClass.FILL) if (cls == c).any()]
+    kinds = [
+        c
+        for c in (LedgerClass.COMPUTE, LedgerClass.COMMUNICATION, LedgerClass.COPY, LedgerClass.FILL)
+        if (cls == c).any()
+    ]
     layers = {c: _runs(start[cls == c], end[cls == c], ordered[cls == c]) for c in kinds}
     if len(kinds) == 1:
         low, high, row = layers[kinds[0]]

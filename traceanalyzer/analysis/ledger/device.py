@@ -223,7 +223,9 @@ class LedgerMaker:
             name = calls.api[call[first]] + self.names.apis
             parts.add(end[first], idle.end[of[here]], of[here], LedgerClass.UNRECORDED, name, NO_NAME)
 
-    def _cut_calls(self, parts: _Segments, idle: IdleIntervals, of: Int64, low: Int64, high: Int64, api_name: Int64) -> None:
+    def _cut_calls(
+        self, parts: _Segments, idle: IdleIntervals, of: Int64, low: Int64, high: Int64, api_name: Int64
+    ) -> None:
         """Label the time inside the launch calls, less the profiler's own rows in it."""
         calls, host = self._trace.calls, self._host
         held, rest = cut(low, high, host.overheads)

@@ -184,7 +184,9 @@ class HostRows:
         wraps = self._by_name(classes.is_wrapper)
         is_wrapper = wraps[rows.name] if len(rows.name) else np.empty(0, dtype=bool)
         named = _Rows(rows.start, rows.end, rows.thread, rows.cls, rows.name + self.names.rows)
-        return (named.take(~is_wrapper), named.take(is_wrapper)) if is_wrapper.any() else (named, named.take(is_wrapper))
+        return (
+            (named.take(~is_wrapper), named.take(is_wrapper)) if is_wrapper.any() else (named, named.take(is_wrapper))
+        )
 
     @cached_property
     def _frames(self) -> _Rows:
@@ -311,7 +313,9 @@ def _held(
         of = own[inside.of]
         held.append(Pieces(inside.start - base[inside.of], inside.end - base[inside.of], asked.of[of], inside.row))
         left.append(_Asked(rest.start - base[rest.of], rest.end - base[rest.of], asked.of[own[rest.of]]))
-    return _joined_pieces(held), _Asked(*(np.concatenate([getattr(p, f) for p in left]) for f in ("start", "end", "of")))
+    return _joined_pieces(held), _Asked(
+        *(np.concatenate([getattr(p, f) for p in left]) for f in ("start", "end", "of"))
+    )
 
 
 def _union(start: Int64, end: Int64) -> tuple[Int64, Int64]:

@@ -88,7 +88,9 @@ def clipped(ledger: DeviceLedger, window: str, start_ns: int, end_ns: int) -> De
     """Return the part of a ledger between two instants of its span, under the name of the window."""
     low = max(start_ns, ledger.start_ns)
     high = max(min(end_ns, ledger.end_ns), low)
-    keep = slice(int(np.searchsorted(ledger.end, low, side="right")), int(np.searchsorted(ledger.start, high, side="left")))
+    keep = slice(
+        int(np.searchsorted(ledger.end, low, side="right")), int(np.searchsorted(ledger.start, high, side="left"))
+    )
     return DeviceLedger(
         device=ledger.device, window=window, start_ns=low, end_ns=high, start=np.maximum(ledger.start[keep], low),
         end=np.minimum(ledger.end[keep], high), cls=ledger.cls[keep], name=ledger.name[keep], within=ledger.within[keep],

@@ -42,9 +42,7 @@ def empty_layer() -> Layer:
 
 def overlapping(start: Int64, end: Int64, layer_start: Int64, layer_end: Int64) -> Bool:
     """Return which intervals have an instant in common with disjoint, sorted others."""
-    return np.asarray(
-        np.searchsorted(layer_start, end, side="left") > np.searchsorted(layer_end, start, side="right")
-    )
+    return np.asarray(np.searchsorted(layer_start, end, side="left") > np.searchsorted(layer_end, start, side="right"))
 
 
 def _sorted(start: Int64, end: Int64, row: Int64) -> tuple[Int64, Int64, Int64]:
@@ -84,10 +82,9 @@ def innermost(start: Int64, end: Int64, row: Int64) -> Layer:
     alone = np.bincount(block)[block] == 1
     if alone.all():
         return Layer(start, end, row)
-    low, high, held = _nested(start, end, ~alone)
-    crossed = end[held] < high
-    if crossed.any():
-        bad = np.unique(block[held[crossed]])
+    low, high, held, crossing = _nested(start, end, ~alone)
+    if len(crossing):
+        bad = np.unique(block[crossing])
         sound = ~np.isin(block[held], bad)
         swept = [_swept(start, end, np.flatnonzero(block == b)) for b in bad.tolist()]
         low = np.concatenate([low[sound], *[s[0] for s in swept]])
@@ -102,8 +99,11 @@ def innermost(start: Int64, end: Int64, row: Int64) -> Layer:
     return Layer(low[order], high[order], row[held[order]])
 
 
-def _nested(start: Int64, end: Int64, chosen: Bool) -> tuple[Int64, Int64, Int64]:
-    """Return pieces of properly nested rows by depth: a piece belongs to the last row that opened at its depth."""
+def _nested(start: Int64, end: Int64, chosen: Bool) -> tuple[Int64, Int64, Int64, Int64]:
+    """Return pieces of nested rows by depth, and rows that end behind the row they lie in.
+
+    A piece belongs to the last row that opened at its depth.
+    """
     at = np.flatnonzero(chosen)
     m = len(at)
     time = np.concatenate([end[at], start[at]])
@@ -117,9 +117,11 @@ def _nested(start: Int64, end: Int64, chosen: Bool) -> tuple[Int64, Int64, Int64
     last_open = by_depth[np.maximum.accumulate(place)]
     held = np.empty(2 * m, dtype=np.int64)
     held[by_depth] = row[last_open]
+    inner = np.flatnonzero(opens & (depth > 1))
+    crossing = row[inner[end[row[inner]] > end[held[inner - 1]]]]
     low, high = time[:-1], time[1:]
     keep = (high > low) & (depth[:-1] > 0)
-    return low[keep], high[keep], held[:-1][keep]
+    return low[keep], high[keep], held[:-1][keep], crossing
 
 
 def _swept(start: Int64, end: Int64, at: Int64) -> tuple[Int64, Int64, Int64]:

@@ -1,0 +1,61 @@
+"""Rows of the report for the time ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from traceanalyzer.analysis.ledger import DeviceLedger, LedgerItem, items
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.report import model
+
+MOST_ITEMS = 40
+"""Items a window lists; the classes have the time of all of them."""
+
+
+def _us(ns: int) -> float:
+    return round(ns / 1000, 6)
+
+
+def ledger_rows(analysis: Analysis, clean: Callable[[str], str]) -> list[model.LedgerRow]:
+    """Return the ledger of each device over its span, then of each operation."""
+    return [_row(analysis, found, clean) for found in (*analysis.ledgers, *analysis.op_ledgers)]
+
+
+def _row(analysis: Analysis, ledger: DeviceLedger, clean: Callable[[str], str]) -> model.LedgerRow:
+    device = analysis.trace.devices[ledger.device]
+    whole = ledger.window == "span"
+    found = items(ledger)
+    return model.LedgerRow(
+        device=device.number,
+        owner=device.owner,
+        window=clean(ledger.window),
+        span_us=_us(ledger.span_ns),
+        classes={c.label: _us(ns) for c, ns in ledger.classes_ns().items()},
+        drained_by={d.label: _us(ns) for d, ns in ledger.drained_ns().items()},
+        launch_latency_limit_us=_us(ledger.limit_ns),
+        before_first_us=_us(ledger.before_first.ns) if whole else None,
+        after_last_us=_us(ledger.after_last.ns) if whole else None,
+        before_first={c.label: _us(ns) for c, ns in ledger.before_first.classes.items()} if whole else {},
+        after_last={c.label: _us(ns) for c, ns in ledger.after_last.classes.items()} if whole else {},
+        items=[_item(analysis, ledger, i, clean) for i in found[:MOST_ITEMS]],
+        items_left_out=max(0, len(found) - MOST_ITEMS),
+    )
+
+
+def _item(
+    analysis: Analysis, ledger: DeviceLedger, item: LedgerItem, clean: Callable[[str], str]
+) -> model.LedgerItemRow:
+    trace, origin = analysis.trace, analysis.trace.meta.origin_ns
+    return model.LedgerItemRow(
+        class_=item.cls.label,
+        name=clean(item.name),
+        within=clean(item.within),
+        us=_us(item.ns),
+        share=round(item.ns / ledger.span_ns, 6) if ledger.span_ns else 0.0,
+        count=item.count,
+        longest_us=_us(item.longest_ns),
+        example_at_us=_us(item.example_ns - origin),
+        median_example_at_us=_us(item.median_example_ns - origin),
+        before=clean(trace.names[trace.activities.name[item.row]]),
+        drained_by={d.label: _us(ns) for d, ns in item.drained.items()},
+    )
