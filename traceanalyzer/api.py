@@ -44,6 +44,7 @@ def analyze(
     device: int | None = None,
     stream: int | None = None,
     kernel: str | None = None,
+    rank: int | None = None,
     options: AnalysisOptions | None = None,
     progress: Progress | None = None,
     second_opinion: bool = False,
@@ -51,13 +52,13 @@ def analyze(
     """Return the report of a trace file (``.json``, ``.json.gz``, or ``-`` for standard input).
 
     ``range`` narrows to work launched inside the named record_function / NVTX range, ``device`` and
-    ``stream`` to one of them, ``kernel`` is a regular expression for the kernel tables. ``options`` sets
-    everything else and excludes the four. ``second_opinion`` also runs HolisticTraceAnalysis, in a process of its own, on
+    ``stream`` to one of them, ``rank`` to one rank of a merged file, ``kernel`` is a regular expression for the kernel
+    tables. ``options`` sets everything else and excludes the five. ``second_opinion`` also runs HolisticTraceAnalysis, in a process of its own, on
     the same file. Raises :class:`~traceanalyzer.errors.TraceAnalyzerError`.
     """
     if options is None:
-        options = AnalysisOptions(Selection(range, device, stream, kernel))
-    elif (range, device, stream, kernel) != (None,) * 4:
+        options = AnalysisOptions(Selection(range, device, stream, kernel, rank))
+    elif (range, device, stream, kernel, rank) != (None,) * 5:
         raise TypeError("give the selection in options or as arguments, not both")
     if second_opinion:
         return _with_second_opinion(path, options, progress)

@@ -41,6 +41,7 @@ class Selection:
     device: int | None = None
     stream: int | None = None
     kernel: str | None = None
+    rank: int | None = None
 
     @property
     def is_everything(self) -> bool:

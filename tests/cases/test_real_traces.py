@@ -83,7 +83,7 @@ def test_waits_of_linked_rows_add_up_to_their_gaps(reports, name):
         ("h100_falconsai.json.gz", "cpu-bound", "suspect"),
         ("leimao_mlp_eager.json.gz", "cpu-bound", "suspect"),
         ("leimao_mlp_graph.json.gz", "gpu-bound", "ok"),
-        ("h100_owlv2.json.gz", "gpu-bound", "ok"),
+        ("h100_owlv2.json.gz", "gpu-bound", "suspect"),
         ("v100_ns_resolution.json.gz", "gpu-bound", "ok"),
         ("mi300_torch_compile_triton.json.gz", "gpu-bound", "ok"),
         ("mi300_graph_capture_only.json.gz", "unknown", "cannot-judge"),

@@ -1,43 +1,50 @@
 """Calls of the thing being measured: which device rows belong to one iteration, and how that was found out.
 
 In this order: capture's own annotations, the range asked for, ranges that repeat, ProfilerStep, else the
-repeating pattern of launches on the busiest stream. Work belongs to a range by where its launch call lies.
+repeating pattern of launches on the busiest stream. Work belongs to a range by where its launch call lies. Several
+processes, and several devices of one process, have operations of their own.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from traceanalyzer.analysis import intervals
 from traceanalyzer.analysis.launching import Launching
+from traceanalyzer.analysis.origin import Origin
+from traceanalyzer.analysis.patterns import LEAST_REPEATS, Pattern, find_patterns, rotated
+from traceanalyzer.analysis.ranges import (
+    PROFILER_STEP,
+    Spans,
+    profiler_steps,
+    ranges_called,
+    spans_of,
+    user_ranges,
+)
 from traceanalyzer.analysis.selection import Chosen
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.names import is_fill
 from traceanalyzer.trace.sidecar_place import CAPTURE_PREFIX
 from traceanalyzer.trace.tables import NO_ROW, Int32, Int64, Trace
 
-LEAST_REPEATS = 3
-LONGEST_PATTERN = 512
-_NUMBERED = re.compile(r"[\s#:_(\[-]*\d+[)\]]?\Z")
-_FRAMEWORK = (
-    "Optimizer.", "nccl:", "c10d::", "enumerate(DataLoader)", "## Call CompiledFxGraph", "Torch-Compiled Region", "TorchDynamo",
-    "AOTDispatcher", "Inductor", "DistributedDataParallel", "FullyShardedDataParallel", "FSDP", "autograd::", "aten::",
-)  # fmt: skip
-"""Beginnings of range names that PyTorch writes by itself: they mark no benchmark."""
-_CONVINCING = 0.9
+_MOST_OPEN = 256
+"""Ranges open at once that are looked at; deeper ones are no calls."""
+_FEW_REPEATS = 10
+"""With so few repeats none is given up for a likelier beginning."""
+_BEGINNINGS_TRIED = 8
+_NAMED_BY = 32
+"""A call is named by its longest kernel in the median of so many calls."""
 
 
 @dataclass(frozen=True)
 class Iterations:
     """One operation's iterations.
 
-    ``rows`` holds the device rows of each iteration in order of start, ``calls`` its launch calls; both may be
-    empty for an iteration without work. ``windows`` are the host ranges (start, end in ns) where ranges told
-    iterations apart, else None. ``left_out`` launches belong to no iteration. ``how`` and ``certainty`` are for
-    people.
+    ``rows`` holds the device rows of each iteration in order of start, ``calls`` its launch calls in order of time;
+    both may be empty for an iteration without work. ``windows`` are the host ranges (start, end in ns) where ranges
+    told iterations apart, else None. ``left_out`` launches belong to no iteration. ``how`` and ``certainty`` are for
+    people. ``process`` and ``device`` (row of ``trace.devices``) are set where the trace has several with such calls.
     """
 
     name: str
@@ -48,95 +55,137 @@ class Iterations:
     calls: list[Int64]
     windows: list[tuple[int, int]] | None
     left_out: int = 0
+    process: int | None = None
+    device: int | None = None
 
 
-def user_ranges(trace: Trace) -> dict[str, Int64]:
-    """Return the host ranges a user set, by name without trailing number: row numbers in order of start.
-
-    Capture's own keep their number: it belongs to the operation's name.
-    """
-    groups: dict[str, list[int]] = {}
-    for row in np.flatnonzero(~trace.ranges.on_device).tolist():
-        name = trace.names[trace.ranges.name[row]]
-        if name.startswith("ProfilerStep") or name.startswith(_FRAMEWORK):
-            continue
-        plain = name if name.startswith(CAPTURE_PREFIX) else _NUMBERED.sub("", name) or name
-        groups.setdefault(plain, []).append(row)
-    return {name: np.array(rows, dtype=np.int64) for name, rows in groups.items()}
-
-
-def find_iterations(trace: Trace, host: Launching, chosen: Chosen, range_name: str | None) -> list[Iterations] | str:
+def find_iterations(
+    trace: Trace, host: Launching, chosen: Chosen, range_name: str | None, where: Origin
+) -> list[Iterations] | str:
     """Return the operations of a trace with their iterations, or why none is convincing."""
     if not chosen.rows.any():
         return "there is no device row"
+    ranged = _Ranged(trace, host, chosen, where)
     groups = user_ranges(trace)
     captured = {n.removeprefix(CAPTURE_PREFIX): r for n, r in groups.items() if n.startswith(CAPTURE_PREFIX)}
     if captured:
-        return [_by_ranges(trace, host, chosen, n, r, "capture annotation", "certain") for n, r in captured.items()]
+        return [
+            op for n, r in captured.items() for op in ranged.of(n, spans_of(trace, r), "capture annotation", "certain")
+        ]
     if range_name is not None:
-        rows = np.flatnonzero(~trace.ranges.on_device & (trace.ranges.name == trace.names.index(range_name)))
-        return [_by_ranges(trace, host, chosen, range_name, rows, "range", "as asked for")]
+        return ranged.of(range_name, ranges_called(trace, range_name), "range", "as asked for")
     repeating = {n: r for n, r in groups.items() if len(r) >= LEAST_REPEATS}
     if repeating:
         found = [
-            _by_ranges(trace, host, chosen, n, r, "repeating range", "likely")
+            op
             for n, r in _outermost(trace, repeating).items()
+            for op in ranged.of(n, spans_of(trace, r), "repeating range", "likely")
         ]
         if any(len(x) for op in found for x in op.calls):
             return found
-    steps = np.array([n.startswith("ProfilerStep#") for n in trace.names], dtype=bool)
-    at = (
-        np.flatnonzero(steps[trace.ranges.name] & ~trace.ranges.on_device)
-        if len(trace.ranges)
-        else np.empty(0, np.int64)
-    )
-    if len(at) >= LEAST_REPEATS:
-        return [_by_ranges(trace, host, chosen, "ProfilerStep", at, "ProfilerStep", "likely")]
-    return _by_pattern(trace, chosen)
+    steps = profiler_steps(trace)
+    if len(steps) >= LEAST_REPEATS:
+        return ranged.of(PROFILER_STEP, steps, PROFILER_STEP, "likely")
+    return _by_patterns(trace, chosen, where)
 
 
 def _outermost(trace: Trace, groups: dict[str, Int64]) -> dict[str, Int64]:
-    """Leave out groups that lie inside the ranges of another: the outer one is the call."""
+    """Leave out groups whose ranges all lie inside ranges of another, longer group: the outer one is the call."""
     ranges = trace.ranges
-    result = {}
-    for name, rows in groups.items():
-        inside = False
-        for other, others in groups.items():
-            if other == name:
-                continue
-            s, e = intervals.union(ranges.start_ns[others], ranges.end_ns[others])
-            at = np.searchsorted(s, ranges.start_ns[rows], side="right") - 1
-            within = (at >= 0) & (e[np.maximum(at, 0)] >= ranges.end_ns[rows])
-            longer = (ranges.end_ns[others] - ranges.start_ns[others]).sum() > (
-                ranges.end_ns[rows] - ranges.start_ns[rows]
-            ).sum()
-            inside |= bool(within.all() and longer)
-        if not inside:
-            result[name] = rows
-    return result
+    names = list(groups)
+    rows = np.concatenate([groups[n] for n in names])
+    group = np.repeat(np.arange(len(names)), [len(groups[n]) for n in names])
+    order = np.lexsort((-ranges.end_ns[rows], ranges.start_ns[rows]))
+    length = np.bincount(group, weights=(ranges.end_ns[rows] - ranges.start_ns[rows]).astype(float))
+    around: dict[int, set[int]] = {}
+    opened: list[tuple[int, int]] = []
+    starts, ends = ranges.start_ns[rows[order]].tolist(), ranges.end_ns[rows[order]].tolist()
+    for start, end, mine in zip(starts, ends, group[order].tolist(), strict=True):
+        opened = [o for o in opened if o[0] > start or o[0] >= end]
+        outer = {g for stop, g in opened if stop >= end and g != mine}
+        around[mine] = around[mine] & outer if mine in around else outer
+        if len(opened) < _MOST_OPEN:
+            opened.append((end, mine))
+    return {n: groups[n] for i, n in enumerate(names) if not any(length[o] > length[i] for o in around.get(i, set()))}
 
 
-def _by_ranges(
-    trace: Trace, host: Launching, chosen: Chosen, name: str, ranges: Int64, method: str, certainty: str
-) -> Iterations:
-    table, calls = trace.ranges, trace.calls
-    processes = np.array([t.process for t in trace.threads], dtype=object)
-    launching = np.flatnonzero(host.launches & chosen.calls)
-    owned = _Owned(trace, chosen)
-    windows, rows, call_rows = [], [], []
-    begins = set(table.start_ns[ranges].tolist())
-    for r in ranges.tolist():
-        low, high = int(table.start_ns[r]), int(table.end_ns[r])
-        inside = launching[(calls.start_ns[launching] >= low) & (calls.start_ns[launching] <= high)]
-        if high > low and high in begins:  # where one range ends as the next begins, the launch is the next one's
-            inside = inside[calls.start_ns[inside] < high]
-        inside = inside[processes[calls.thread[inside]] == processes[table.thread[r]]]
-        windows.append((low, high))
-        call_rows.append(inside[np.argsort(calls.start_ns[inside], kind="stable")])
-        rows.append(owned.started(inside))
-    used = sum(len(c) for c in call_rows)
-    how = f"{len(windows)} ranges called {name!r}"
-    return Iterations(name, method, how, certainty, rows, call_rows, windows, len(launching) - used)
+class _Ranged:
+    """Iterations from host ranges, each range's launches found by where they lie in time."""
+
+    def __init__(self, trace: Trace, host: Launching, chosen: Chosen, where: Origin) -> None:
+        self._trace, self._chosen, self._where = trace, chosen, where
+        self._owned = _Owned(trace, chosen)
+        self._launching = np.flatnonzero(host.launches & chosen.calls)
+        calls = trace.calls
+        self._of_process: dict[int, tuple[Int64, Int64]] = {}
+        process = where.thread_process[calls.thread[self._launching]]
+        for number in np.unique(process).tolist():
+            mine = self._launching[process == number]
+            mine = mine[np.argsort(calls.start_ns[mine], kind="stable")]
+            self._of_process[number] = (mine, calls.start_ns[mine])
+
+    def of(self, name: str, spans: Spans, method: str, certainty: str) -> list[Iterations]:
+        """Return the operations of ranges of one name: one for each process, and for each device of a process."""
+        process = self._where.thread_process[spans.thread]
+        numbers = np.unique(process).tolist()
+        launching = [p for p in numbers if p in self._of_process] or numbers[:1]
+        result: list[Iterations] = []
+        for number in launching:
+            op = self._of_one(name, spans.of(np.flatnonzero(process == number)), number, method, certainty)
+            if len(numbers) > 1:
+                op = replace(op, process=number)
+            result += _by_device(self._trace, self._where, op)
+        return result
+
+    def _of_one(self, name: str, spans: Spans, process: int, method: str, certainty: str) -> Iterations:
+        at, starts = self._of_process.get(process, (np.empty(0, np.int64), np.empty(0, np.int64)))
+        low = np.searchsorted(starts, spans.start_ns, side="left")
+        high = np.searchsorted(starts, spans.end_ns, side="right")
+        # where one range ends as the next begins, the launch is the next one's
+        begins = np.isin(spans.end_ns, spans.start_ns) & (spans.end_ns > spans.start_ns)
+        high = np.where(begins, np.searchsorted(starts, spans.end_ns, side="left"), high)
+        calls = [at[a:b] for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+        rows = [self._owned.started(c) for c in calls]
+        windows = list(zip(spans.start_ns.tolist(), spans.end_ns.tolist(), strict=True))
+        how = f"{len(windows)} ranges called {name!r}"
+        used = sum(len(c) for c in calls)
+        return Iterations(name, method, how, certainty, rows, calls, windows, max(0, len(at) - used))
+
+
+def _by_device(trace: Trace, where: Origin, op: Iterations) -> list[Iterations]:
+    """Return the operation, or one for each device it works on; a process or rank of its own is in the name."""
+    device_of_lane = np.array([lane.device for lane in trace.lanes], dtype=np.int64)
+    everything = np.concatenate(op.rows) if op.rows else np.empty(0, dtype=np.int64)
+    devices = np.unique(device_of_lane[trace.activities.lane[everything]]).tolist()
+    if len(devices) < 2:
+        return [_named(trace, where, op)]
+    device_of_call = _device_of_call(trace, everything, device_of_lane)
+    parts = []
+    for device in devices:
+        rows = [r[device_of_lane[trace.activities.lane[r]] == device] for r in op.rows]
+        calls = [c[(device_of_call[c] == device) | (device_of_call[c] == NO_ROW)] for c in op.calls]
+        parts.append(_named(trace, where, replace(op, rows=rows, calls=calls, device=device)))
+    return parts
+
+
+def _device_of_call(trace: Trace, rows: Int64, device_of_lane: Int64) -> Int64:
+    found = np.full(len(trace.calls), NO_ROW, dtype=np.int64)
+    linked = rows[trace.activities.call[rows] != NO_ROW]
+    found[trace.activities.call[linked]] = device_of_lane[trace.activities.lane[linked]]
+    return found
+
+
+def _named(trace: Trace, where: Origin, op: Iterations) -> Iterations:
+    marks = []
+    if op.process is not None:
+        rank = where.rank_of_process(op.process)
+        threads = zip(trace.threads, where.thread_process.tolist(), strict=True)
+        marks.append(
+            f"rank {rank}" if rank is not None else "process " + next(t.process for t, p in threads if p == op.process)
+        )
+    if op.device is not None:
+        marks.append(f"device {trace.devices[op.device].number}")
+    return replace(op, name=f"{op.name} ({', '.join(marks)})") if marks else op
 
 
 class _Owned:
@@ -165,122 +214,116 @@ class _Owned:
         """Return a number for each call, equal where the names of its rows are equal in order."""
         low, high = np.searchsorted(self._calls, calls), np.searchsorted(self._calls, calls, side="right")
         names = name[self._rows]
+        if (high - low == 1).all():
+            shapes: Int64 = names[low].astype(np.int64)
+            return shapes
         seen: dict[bytes, int] = {}
         bounds = zip(low.tolist(), high.tolist(), strict=True)
         return np.array([seen.setdefault(names[x:y].tobytes(), len(seen)) for x, y in bounds], dtype=np.int64)
 
 
-def _by_pattern(trace: Trace, chosen: Chosen) -> list[Iterations] | str:
-    """Find the shortest pattern of launches that repeats on the busiest stream."""
+def _by_patterns(trace: Trace, chosen: Chosen, where: Origin) -> list[Iterations] | str:
+    """Find what repeats on the busiest stream of each device, for each process that launches there."""
     rows, calls = trace.activities, trace.calls
     usable = np.flatnonzero(chosen.rows & (rows.call != NO_ROW))
     if not len(usable):
         return "no device row is linked to a launch, so no pattern of launches can be read"
+    device_of_lane = np.array([lane.device for lane in trace.lanes], dtype=np.int64)
+    device = device_of_lane[rows.lane[usable]]
+    process = where.thread_process[calls.thread[rows.call[usable]]]
+    owned = _Owned(trace, chosen)
+    several_devices, several_processes = len(np.unique(device)) > 1, len(np.unique(process)) > 1
+    found: list[Iterations] = []
+    reasons: list[str] = []
+    for p, d in sorted(set(zip(process.tolist(), device.tolist(), strict=True))):
+        part = _by_pattern(trace, owned, usable[(process == p) & (device == d)])
+        if isinstance(part, str):
+            reasons.append(part)
+            continue
+        shares = np.count_nonzero(process[device == d] != p) or np.count_nonzero(device[process == p] != d)
+        for op in part:
+            marked = replace(
+                op, process=p if several_processes else None, device=d if several_devices and shares else None
+            )
+            found.append(_named(trace, where, marked))
+    return found or reasons[0]
+
+
+def _by_pattern(trace: Trace, owned: _Owned, usable: Int64) -> list[Iterations] | str:
+    """Find what repeats on the stream that is busiest with the given rows."""
+    rows, calls = trace.activities, trace.calls
     lanes = rows.lane[usable]
     busiest = int(np.argmax(np.bincount(lanes, weights=rows.dur_ns[usable].astype(float) + 1)))
-    owned = _Owned(trace, chosen)
     at = np.unique(rows.call[usable[lanes == busiest]])
     at = at[np.argsort(calls.start_ns[at], kind="stable")]
-    tokens = owned.shapes(at, rows.name)
-    n = len(tokens)
+    n = len(at)
     if n < LEAST_REPEATS:
         return f"only {n} launch{'' if n == 1 else 'es'} on the busiest stream"
-    period = next(
-        (
-            p
-            for p in range(1, min(n // LEAST_REPEATS, LONGEST_PATTERN) + 1)
-            if np.mean(tokens[p:] == tokens[:-p]) >= _wanted(n, p)
-        ),
-        None,
-    )
-    if period is None:
+    tokens = owned.shapes(at, rows.name)
+    patterns = find_patterns(tokens)
+    if not patterns:
         return f"no pattern of launches repeats through the {n} launches of the busiest stream"
-    if period == 1:
-        return _single_launch_ops(trace, owned, at, tokens)
-    return _pattern_op(trace, owned, at, tokens, period)
-
-
-def _wanted(n: int, period: int) -> float:
-    # one irregular iteration in a short trace breaks two comparisons of each of its launches
-    return min(_CONVINCING, 1 - 2.5 * period / n) if n < 40 * period else _CONVINCING
-
-
-def _single_launch_ops(trace: Trace, owned: _Owned, at: Int64, tokens: Int64) -> list[Iterations] | str:
-    """Each launch is a call; every shape that occurs often enough is an operation."""
-    found = []
-    for token in np.unique(tokens).tolist():
-        mine = at[tokens == token]
-        if len(mine) < LEAST_REPEATS:
-            continue
-        rows = [owned.started(c) for c in mine[:, None]]
-        name = trace.names[trace.activities.name[rows[0][0]]]
-        how = f"the same launch {len(mine)} times"
-        found.append(
-            Iterations(
-                name,
-                "repeating kernels",
-                how,
-                "likely",
-                rows,
-                [np.array([c]) for c in mine.tolist()],
-                None,
-                len(at) - len(mine),
-            )
+    patterns = [_begun(trace, owned, at, tokens, p) for p in patterns]
+    patterns = [p for p in patterns if len(p.starts) >= LEAST_REPEATS]
+    launches = sum(p.period * len(p.starts) for p in patterns)
+    if 2 * launches < n:
+        return (
+            f"a pattern of {max((p.period for p in patterns), default=0)} launches does not repeat whole often enough"
         )
-    return found or "no launch repeats three times"
-
-
-def _pattern_op(trace: Trace, owned: _Owned, at: Int64, tokens: Int64, period: int) -> list[Iterations] | str:
-    calls = trace.calls
-    wait = np.diff(calls.start_ns[at], prepend=calls.start_ns[at[0]])
-    # a call begins where the host took longest, seen over all repeats
-    phase = int(
-        np.argmax(
-            [
-                np.median(wait[np.arange(p if p else period, len(at), period)]) if len(at) > (p or period) else 0
-                for p in range(period)
-            ]
-        )
-    )
-    # a cache clear, or the copy of the inputs, opens the call it was made for, however quickly it was launched
-    fills = {t for t in np.unique(tokens).tolist() if _opens_with_fill(trace, owned, at, tokens, t)}
-    clearing = [p for p in range(period) if int(np.bincount(tokens[p::period]).argmax()) in fills]
-    if len(clearing) == 1 and period > 1:
-        phase = clearing[0]
-    folded = [tokens[p::period] for p in ((phase + i) % period for i in range(period))]
-    pattern = np.array([np.bincount(f).argmax() for f in folded])
-    groups, i, skipped = [], 0, 0
-    while i + period <= len(at):
-        if (tokens[i : i + period] == pattern).all():
-            groups.append(at[i : i + period])
-            i += period
-        else:
-            i += 1
-            skipped += 1
-    if len(groups) <= LEAST_REPEATS or 2 * len(groups) * period < len(at):
-        return f"a pattern of {period} launches does not repeat whole often enough"
-    rows = [owned.started(g) for g in groups]
-    covered = sum(int(trace.activities.dur_ns[r].sum()) for r in rows)
+    found = [_pattern_op(trace, owned, at, p) for p in patterns]
+    covered = sum(int(trace.activities.dur_ns[r].sum()) for op in found for r in op.rows)
     if 2 * covered < int(trace.activities.dur_ns[owned.started(at)].sum()):
-        return f"the pattern of {period} launches that repeats holds little of the stream's work"
-    name = trace.names[trace.activities.name[_main_row(trace, rows[0])]]
-    how = f"a pattern of {period} launches, {len(groups)} times"
-    certainty = "likely" if 4 * skipped < len(at) else "uncertain"
-    return [Iterations(name, "repeating kernels", how, certainty, rows, groups, None, len(at) - len(groups) * period)]
+        return f"the pattern of {patterns[0].period} launches that repeats holds little of the stream's work"
+    return found
 
 
-def _main_row(trace: Trace, rows: Int64) -> int:
-    """Return the row that gives a call its name: the longest kernel that is no fill, else the longest row."""
+def _begun(trace: Trace, owned: _Owned, at: Int64, tokens: Int64, pattern: Pattern) -> Pattern:
+    """Return the pattern begun where a call begins: at a cache clear or input copy, else where the host took longest."""
+    if pattern.period == 1:
+        return pattern
+    # a cache clear, or the copy of the inputs, opens the call it was made for, however quickly it was launched
+    first = int(pattern.starts[0])
+    clearing = [i for i in range(pattern.period) if _is_fill_or_input(trace, owned.of(int(at[first + i])))]
+    if len(clearing) == 1:
+        return rotated(tokens, pattern, clearing[0])
+    start = trace.calls.start_ns[at]
+    wait = np.diff(start, prepend=start[0])
+    places = pattern.starts[:, None] + np.arange(pattern.period)
+    likely = np.argsort(-np.median(wait[places], axis=0), kind="stable")[:_BEGINNINGS_TRIED].tolist()
+    kept = [rotated(tokens, pattern, int(p)) for p in likely]
+    most = max(len(pattern.starts), *(len(k.starts) for k in kept))
+    if most > _FEW_REPEATS:
+        return kept[0]
+    return next((k for k in kept if len(k.starts) == most), pattern)
+
+
+def _pattern_op(trace: Trace, owned: _Owned, at: Int64, pattern: Pattern) -> Iterations:
+    groups = [at[s : s + pattern.period] for s in pattern.starts.tolist()]
+    rows = [owned.started(g) for g in groups]
+    name = trace.names[trace.activities.name[_main_row(trace, rows)]]
+    left_out = len(at) - len(groups) * pattern.period
+    if pattern.period == 1:
+        how, certainty = f"the same launch {len(groups)} times", "likely"
+    else:
+        how = f"a pattern of {pattern.period} launches, {len(groups)} times"
+        certainty = "likely" if 4 * left_out < len(at) else "uncertain"
+    return Iterations(name, "repeating kernels", how, certainty, rows, groups, None, left_out)
+
+
+def _main_row(trace: Trace, calls: list[Int64]) -> int:
+    """Return the row that names a call: the kernel that takes longest in the median call and is no fill, else such a row."""
     table = trace.activities
-    work = [
-        r for r in rows.tolist() if table.kind[r] == RowKind.KERNEL and not is_fill(trace.names[table.name[r]])
-    ] or rows.tolist()
-    return int(max(work, key=lambda r: int(table.dur_ns[r])))
+    alike = np.stack([r for r in calls if len(r) == len(calls[0])][:_NAMED_BY])
+    longest = np.argsort(-np.median(table.dur_ns[alike], axis=0), kind="stable")
+    rows = alike[0][longest].tolist()
+    kernels = (r for r in rows if table.kind[r] == RowKind.KERNEL and not is_fill(trace.names[table.name[r]]))
+    return int(next(kernels, rows[0]))
 
 
-def _opens_with_fill(trace: Trace, owned: _Owned, at: Int64, tokens: Int64, token: int) -> bool:
-    first = owned.of(int(at[np.flatnonzero(tokens == token)[0]]))
-    row = int(first[0])
-    kind, name = trace.activities.kind[row], trace.names[trace.activities.name[row]]
+def _is_fill_or_input(trace: Trace, rows: Int64) -> bool:
+    """Return whether a launch is nothing but a fill, or the copy of inputs to the device."""
+    if len(rows) != 1:
+        return False
+    kind, name = trace.activities.kind[rows[0]], trace.names[trace.activities.name[rows[0]]]
     inputs = kind == RowKind.MEMCPY and "HtoD" in name
-    return len(first) == 1 and (inputs or kind == RowKind.MEMSET or (kind == RowKind.KERNEL and is_fill(name)))
+    return bool(inputs or kind == RowKind.MEMSET or (kind == RowKind.KERNEL and is_fill(name)))

@@ -18,6 +18,7 @@ from traceanalyzer.analysis.kernels import KernelFacts, kernel_table
 from traceanalyzer.analysis.launching import Launching, ThreadDispatch, dispatch, launching
 from traceanalyzer.analysis.ledger import DeviceLedger, LedgerMaker, clipped
 from traceanalyzer.analysis.operations import OpFacts, operation
+from traceanalyzer.analysis.origin import Origin, origin
 from traceanalyzer.analysis.queue import Doubts, QueueState, QueueVerdict, dry_launches, judge, starved_for_judgement
 from traceanalyzer.analysis.readings import Readings, event_readings
 from traceanalyzer.analysis.selection import Chosen, choose
@@ -53,6 +54,7 @@ class Analysis:
 
     trace: Trace
     options: AnalysisOptions
+    origin: Origin
     chosen: Chosen
     host: Launching
     waits: Waits
@@ -79,7 +81,8 @@ class Analysis:
 def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
     """Return the analysis of a trace under the given options."""
     options = options or AnalysisOptions()
-    chosen = choose(trace, options.selection)
+    where = origin(trace)
+    chosen = choose(trace, options.selection, where)
     rows = trace.activities
     host = launching(trace)
     found = waits(trace, host)
@@ -104,7 +107,7 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
     is_kernel = rows.kind == RowKind.KERNEL
     wanted = chosen.rows & chosen.names[rows.name] if len(rows) else chosen.rows
     machine = machine_symbols(trace, host, found, readings, options.clear_us)
-    iterations = find_iterations(trace, host, chosen, options.selection.range_name)
+    iterations = find_iterations(trace, host, chosen, options.selection.range_name, where)
     replays = graph_replays(trace, host, readings, chosen.rows)
     devices = _devices(trace, found, chosen, linkage, threads, queue_of, options)
     operations = (
@@ -120,6 +123,7 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
     return Analysis(
         trace=trace,
         options=options,
+        origin=where,
         chosen=chosen,
         host=host,
         waits=found,

@@ -8,6 +8,8 @@ from difflib import get_close_matches
 
 import numpy as np
 
+from traceanalyzer.analysis.origin import Origin
+from traceanalyzer.analysis.ranges import range_names, ranges_called
 from traceanalyzer.errors import OptionError
 from traceanalyzer.options import Selection
 from traceanalyzer.trace.tables import NO_ROW, Bool, Trace
@@ -26,10 +28,10 @@ class Chosen:
     windows: int
 
 
-def choose(trace: Trace, selection: Selection) -> Chosen:
+def choose(trace: Trace, selection: Selection, where: Origin) -> Chosen:
     """Return what the selection leaves. Work belongs to a range by where its launch call lies on the host.
 
-    Raises :class:`~traceanalyzer.errors.OptionError` for a range, device or stream that is not there and for
+    Raises :class:`~traceanalyzer.errors.OptionError` for a range, device, rank or stream that is not there and for
     a regular expression that does not compile.
     """
     rows = np.ones(len(trace.activities), dtype=bool)
@@ -46,9 +48,13 @@ def choose(trace: Trace, selection: Selection) -> Chosen:
             there = ", ".join(map(str, sorted(set(column.tolist())))) or "none"
             raise OptionError(f"unknown_{what}", f"the trace has no {what} {wanted}", hint=f"it has: {there}")
         rows &= (column == wanted)[trace.activities.lane]
+    if selection.rank is not None:
+        devices, threads = _of_rank(where, selection.rank)
+        rows &= devices[np.array([lane.device for lane in trace.lanes], dtype=np.int64)[trace.activities.lane]]
+        calls &= threads[trace.calls.thread]
     windows = 0
     if selection.range_name is not None:
-        inside, windows = _in_range(trace, selection.range_name)
+        inside, windows = _in_range(trace, selection.range_name, where)
         calls &= inside
         linked = trace.activities.call != NO_ROW
         in_range = np.zeros(len(rows), dtype=bool)
@@ -70,24 +76,30 @@ def choose(trace: Trace, selection: Selection) -> Chosen:
     return Chosen(rows, calls, names, windows)
 
 
-def _in_range(trace: Trace, name: str) -> tuple[Bool, int]:
-    ranges = trace.ranges
-    host = ~ranges.on_device
-    present = {trace.names[i] for i in ranges.name[host].tolist()}
-    if name not in present:
-        near = get_close_matches(name, present, 3, 0.4) or sorted(present)[:5]
+def _of_rank(where: Origin, rank: int) -> tuple[Bool, Bool]:
+    """Return which devices and which threads belong to a rank. Raises OptionError for one that is not there."""
+    if rank not in where.ranks:
+        there = ", ".join(map(str, where.ranks))
+        hint = f"it has: {there}" if there else "it does not say which rank its rows are of; choose by --device"
+        raise OptionError("unknown_rank", f"the trace has no rank {rank}", hint=hint)
+    devices = np.array([r == rank for r in where.device_rank], dtype=bool)
+    return devices, np.array([r == rank for r in where.thread_rank], dtype=bool)
+
+
+def _in_range(trace: Trace, name: str, where: Origin) -> tuple[Bool, int]:
+    spans = ranges_called(trace, name)
+    if not len(spans):
+        present = range_names(trace)
+        near = get_close_matches(name[:256], [n for n in present if len(n) <= 256][:2000], 3, 0.4) or present[:5]
         hint = f"near: {', '.join(repr(n) for n in near)}" if near else "the trace holds no ranges"
         raise OptionError("unknown_range", f"the trace has no range called {name!r}", hint=hint)
-    at = np.flatnonzero(host & (ranges.name == trace.names.index(name)))
-    process_of_thread = [t.process for t in trace.threads]
     inside = np.zeros(len(trace.calls), dtype=bool)
-    processes = np.array(process_of_thread, dtype=object)
-    call_process = processes[trace.calls.thread] if len(trace.calls) else np.empty(0, dtype=object)
-    for process in {process_of_thread[t] for t in ranges.thread[at].tolist()}:
-        mine = at[processes[ranges.thread[at]] == process]
-        starts = ranges.start_ns[mine]
+    call_process = where.thread_process[trace.calls.thread]
+    range_process = where.thread_process[spans.thread]
+    for process in np.unique(range_process).tolist():
+        mine = spans.of(np.flatnonzero(range_process == process))
         # ranges of one name may nest: the latest end so far decides
-        reach = np.maximum.accumulate(ranges.end_ns[mine])
-        last = np.searchsorted(starts, trace.calls.start_ns, side="right") - 1
+        reach = np.maximum.accumulate(mine.end_ns)
+        last = np.searchsorted(mine.start_ns, trace.calls.start_ns, side="right") - 1
         inside |= (call_process == process) & (last >= 0) & (reach[np.maximum(last, 0)] >= trace.calls.start_ns)
-    return inside, len(at)
+    return inside, len(spans)

@@ -59,6 +59,7 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
     "--range", "range_name", metavar="NAME", help="Only work launched inside this record_function / NVTX range."
 )
 @click.option("--device", type=int, metavar="N", help="Only this device.")
+@click.option("--rank", type=int, metavar="N", help="Only this rank of a file that several ranks were merged into.")
 @click.option("--stream", type=int, metavar="N", help="Only this stream.")
 @click.option("--kernel", metavar="REGEX", help="Only kernels and copies whose name matches, in the tables.")
 @click.option(
@@ -122,7 +123,7 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
 )
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(
-    trace: str, output_format: str, summary: bool, full: bool, sections: tuple[str, ...], output: str | None, range_name: str | None, device: int | None, stream: int | None,
+    trace: str, output_format: str, summary: bool, full: bool, sections: tuple[str, ...], output: str | None, range_name: str | None, device: int | None, rank: int | None, stream: int | None,
     kernel: str | None, top: int | None, fail_on: str | None, thresholds: tuple[str, ...], claims: tuple[str, ...], clear_us: float | None, second_opinion: bool,
     show_paths: bool,
     max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool,
@@ -147,7 +148,7 @@ def command(
         output_format = "summary"
     refuse_input_as_output(output, trace)
     options = AnalysisOptions(
-        Selection(range_name, device, stream, kernel),
+        Selection(range_name, device, stream, kernel, rank),
         ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes),
         parse_thresholds(thresholds),
         show_paths,

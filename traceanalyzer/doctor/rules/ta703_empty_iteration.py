@@ -31,9 +31,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from traceanalyzer.analysis.iterations import user_ranges
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.analysis.ranges import user_ranges
 from traceanalyzer.doctor.example import (
     host_range,
     kernel,
