@@ -123,7 +123,8 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
 )
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(
-    trace: str, output_format: str, summary: bool, full: bool, sections: tuple[str, ...], output: str | None, range_name: str | None, device: int | None, rank: int | None, stream: int | None,
+    trace: str, output_format: str, summary: bool, full: bool, sections: tuple[str, ...], output: str | None, range_name: str | None, device: int | None, rank: int | None,
+    stream: int | None,
     kernel: str | None, top: int | None, fail_on: str | None, thresholds: tuple[str, ...], claims: tuple[str, ...], clear_us: float | None, second_opinion: bool,
     show_paths: bool,
     max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool,
