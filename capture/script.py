@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import runpy
 import signal
 import sys
@@ -14,7 +15,6 @@ from traceanalyzer._version import __version__
 from traceanalyzer.capture import conditions
 from traceanalyzer.capture.frameworks import open_device
 from traceanalyzer.capture.frameworks.pytorch import TorchCpu, export_trace
-from traceanalyzer.capture.place import TRACE_NAME
 from traceanalyzer.capture.said import said
 from traceanalyzer.errors import CaptureUnavailable, OptionError
 from traceanalyzer.trace.sidecar import SCHEMA, Sidecar, encode_sidecar, sidecar_path
@@ -34,16 +34,18 @@ def run_script(job: Job, say: Callable[[str], None]) -> None:
     ``most_steps`` optimizer steps, whichever comes first; the script is then ended too. Its exit by ``sys.exit`` is an
     end like any other. Raises CaptureUnavailable where the script fails: what was recorded until then is written.
     """
-    script = Path(job.script)
-    if not script.is_file():
-        raise OptionError("no_such_file", f"there is no script '{script.name}'", hint="give its path behind --")
+    script = job.script if job.module else Path(job.script).name
+    if not job.module and not Path(job.script).is_file():
+        raise OptionError("no_such_file", f"there is no script '{script}'", hint="give its path behind --")
+    if job.module and not _has_module(job.script):
+        raise OptionError("no_such_module", f"there is no module '{script}'", hint="run it where python -m finds it")
     device = open_device("pytorch", job.device)
     assert isinstance(device, TorchCpu)
     clocks = conditions.Clocks(device)
     samples = clocks.sample("before")
     recorder = _Recorder(device, job)
     out = Path(job.out)
-    trace = out / TRACE_NAME
+    trace = out / job.trace_name
     try:
         out.mkdir(parents=True, exist_ok=True)
         # those of an earlier capture would be taken for this one's
@@ -57,20 +59,20 @@ def run_script(job: Job, say: Callable[[str], None]) -> None:
     failure: CaptureUnavailable | None = None
     why = "the script's end"
     try:
-        recorder.run(script, job.arguments)
+        recorder.run(job.script, job.module, job.arguments)
     except _Enough as bound:
         why = str(bound)
     except SystemExit as error:
         if error.code not in (None, 0):
             failure = CaptureUnavailable(
-                "script_failed", f"'{script.name}' exited with {str(error.code)[:120]}", hint="make it run alone first"
+                "script_failed", f"'{script}' exited with {str(error.code)[:120]}", hint="make it run alone first"
             )
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         text = said(error, 200)
         failure = CaptureUnavailable(
-            "script_failed", f"'{script.name}' raised {type(error).__name__}: {text}", hint="make it run alone first"
+            "script_failed", f"'{script}' raised {type(error).__name__}: {text}", hint="make it run alone first"
         )
     say("writing the trace")
     out.mkdir(parents=True, exist_ok=True)  # the script may have removed it
@@ -89,7 +91,7 @@ def run_script(job: Job, say: Callable[[str], None]) -> None:
         operations=[],
         git_commit=commit,
         git_changed=changed,
-        notes=[f"recorded {script.name} from {job.after_s:g} s after its start until {why}"],
+        notes=[f"recorded {script} from {job.after_s:g} s after its start until {why}"],
         host=conditions.host() if job.with_host else {},
     )
     sidecar_path(trace).write_bytes(encode_sidecar(sidecar))
@@ -98,9 +100,20 @@ def run_script(job: Job, say: Callable[[str], None]) -> None:
     if not recorded:
         raise CaptureUnavailable(
             "nothing_recorded",
-            f"'{script.name}' ended before recording began ({job.after_s:g} s)",
+            f"'{script}' ended before recording began ({job.after_s:g} s)",
             hint="give a smaller --after",
         )
+
+
+def _has_module(name: str) -> bool:
+    """Return whether ``python -m NAME`` would find something, from the working directory as well."""
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError, AttributeError):
+        return False
+    finally:
+        sys.path.pop(0)
 
 
 class _Recorder:
@@ -115,17 +128,20 @@ class _Recorder:
         self._steps = 0
         self._hook: Any = None
 
-    def run(self, script: Path, arguments: list[str]) -> None:
+    def run(self, script: str, module: bool, arguments: list[str]) -> None:
         before = sys.argv, list(sys.path)
-        sys.argv = [str(script), *arguments]
-        sys.path.insert(0, str(script.resolve().parent))
+        sys.argv = [script, *arguments]
+        sys.path.insert(0, str(Path.cwd() if module else Path(script).resolve().parent))
         signal.signal(signal.SIGALRM, self._alarm)
         if self._job.after_s > 0:
             signal.setitimer(signal.ITIMER_REAL, self._job.after_s)
         else:
             self._start()
         try:
-            runpy.run_path(str(script), run_name="__main__")
+            if module:
+                runpy.run_module(script, run_name="__main__", alter_sys=True)
+            else:
+                runpy.run_path(script, run_name="__main__")
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             sys.argv, sys.path[:] = before[0], before[1]

@@ -16,17 +16,22 @@ from pathlib import Path
 
 import msgspec
 
+from traceanalyzer.capture.place import TRACE_NAME
 from traceanalyzer.errors import ExitCode, TraceAnalyzerError
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to do. ``script`` with ``arguments`` runs a program, ``survey`` asks what can run of a kernel; else ``target`` names a function."""
+    """What to do. ``script`` with ``arguments`` runs a program (the name of a module where ``module``, under torchrun
+    with the options ``launcher`` where those are given), ``survey`` asks what can run of a kernel; else ``target`` names a function."""
 
     out: str
     status: str
     target: str = ""
     script: str = ""
+    module: bool = False
+    launcher: list[str] | None = None
+    trace_name: str = TRACE_NAME
     survey: str = ""
     arguments: list[str] = field(default_factory=list)
     inputs: str = ""
@@ -78,7 +83,11 @@ def main(path: str) -> int:
     try:
         # the function's own output must not mix with the report
         with contextlib.redirect_stdout(sys.stderr):
-            if job.script:
+            if job.launcher is not None:
+                from traceanalyzer.capture.ranked import launch
+
+                launch(job, lambda stage: say(Status(stage)))
+            elif job.script:
                 from traceanalyzer.capture.script import run_script
 
                 run_script(job, lambda stage: say(Status(stage)))

@@ -18,7 +18,7 @@ Exit codes:
   0  captured
   1  captured, but the result is wrong against its reference
   2  bad input: no such file, function or option
-  3  captured, but the times never became steady
+  3  captured, but the times never became steady, or the trace cannot be judged (no device took part)
   4  not captured: the function failed, or torch or a device is missing; what was measured is kept
 """
 
@@ -26,7 +26,7 @@ Exit codes:
 @click.command(
     name="capture", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.argument("target", nargs=-1, required=True, type=click.UNPROCESSED, metavar="TARGET | -- SCRIPT.py ARGS...")
+@click.argument("target", nargs=-1, required=True, type=click.UNPROCESSED, metavar="TARGET | -- PROGRAM ARGS...")
 @click.option("-o", "--output", "out", metavar="DIR", help="Folder for trace and sidecar.  [default: capture-NAME]")
 @click.option(
     "--protocols",
@@ -105,26 +105,30 @@ def command(
     matmul, msda). It is timed under every protocol, warmed up, compared with its reference in the same run, and
     recorded by the profiler; trace.json.gz and trace.sidecar.json are written to DIR.
 
-    With -- SCRIPT.py ARGS an unmodified script runs under the profiler, within --seconds and --steps.
+    With -- SCRIPT.py ARGS an unmodified program runs under the profiler, within --seconds and --steps; so do
+    -- python SCRIPT.py, -- -m MODULE and -- torchrun ... SCRIPT.py, which records one trace a rank.
     """
     from traceanalyzer.capture import require_torch
     from traceanalyzer.capture.place import made_since, stamps
+    from traceanalyzer.capture.program import program_of
     from traceanalyzer.capture.protocols import chosen_protocols
     from traceanalyzer.capture.supervise import supervise
     from traceanalyzer.capture.worker import Job
 
-    script = _is_script(target)
-    if script or framework == "pytorch":
+    program = program_of(target)
+    if program is not None or framework == "pytorch":
         require_torch()
     keys = chosen_protocols((protocols,))
     if (rtol is None) != (atol is None):
         raise OptionError("bad_tolerance", "--rtol and --atol go together", hint="give both; 0 switches one off")
-    name = Path(target[0]).stem if script else target[0].rpartition(":")[2]
+    name = program.name if program is not None else target[0].rpartition(":")[2]
     folder = Path(out or f"capture-{''.join(c if c.isalnum() or c in '._-' else '_' for c in name)[:60] or 'run'}")
     if folder.exists() and not folder.is_dir():
         raise OptionError("cannot_write", f"'{folder.name}' is a file", hint="give a folder with -o")
     job = Job(
-        out=str(folder), status="", target="" if script else target[0], script=target[0] if script else "", arguments=list(target[1:]),
+        out=str(folder), status="", target="" if program is not None else target[0], script=program.script if program else "",
+        module=program is not None and program.module, launcher=program.launcher if program else None,
+        arguments=program.arguments if program else [],
         inputs=inputs, reference=reference, preset=preset, dtype=dtype, implementation=implementation, direction=direction, seed=seed,
         tolerance=None if rtol is None or atol is None else (rtol, atol), protocols=list(keys), warm_up=warmup, iterations=iters,
         budget_s=budget, device=device, framework=framework, with_host=with_host, after_s=after, most_s=seconds, most_steps=steps,
@@ -135,18 +139,10 @@ def command(
         failure = supervise(job, timeout)
     except KeyboardInterrupt:
         failure = CaptureUnavailable("interrupted", "interrupted; what was measured so far is kept")
+    if job.launcher is not None:
+        _show_ranks(folder, output_format, failure)
+        return
     _show(folder, made_since(before, folder.absolute()), output_format, failure)
-
-
-def _is_script(target: tuple[str, ...]) -> bool:
-    script = target[0].endswith(".py")
-    if len(target) > 1 and not script:
-        raise OptionError(
-            "bad_target",
-            f"'{target[0]}' takes no arguments here",
-            hint="a script goes behind --: capture -- SCRIPT.py ARGS",
-        )
-    return script
 
 
 def _show(folder: Path, made: set[Path], output_format: str, failure: TraceAnalyzerError | None) -> None:
@@ -157,8 +153,10 @@ def _show(folder: Path, made: set[Path], output_format: str, failure: TraceAnaly
     trace = folder / TRACE_NAME
     sidecar = read_sidecar(trace)[0] if sidecar_path(trace).absolute() in made else None
     utf8_stdout()
+    status = ""
     if trace.absolute() in made:
-        write_output(_report(trace, output_format), None)
+        text, status = _report(trace, output_format)
+        write_output(text, None)
     elif sidecar is not None and any(p.samples_us for o in sidecar.operations for p in o.protocols):
         if output_format == "json":
             from traceanalyzer.trace.sidecar import encode_sidecar
@@ -190,11 +188,30 @@ def _show(folder: Path, made: set[Path], output_format: str, failure: TraceAnaly
             err=True,
         )
         sys.exit(int(ExitCode.CANNOT_JUDGE))
+    if status == "cannot-judge" and not sidecar.operations:
+        sys.exit(int(ExitCode.CANNOT_JUDGE))
 
 
-def _report(trace: Path, output_format: str) -> str:
+def _show_ranks(folder: Path, output_format: str, failure: TraceAnalyzerError | None) -> None:
+    """Print the report of the ranks that were recorded, and end with the exit code."""
+    from traceanalyzer.api import ranks
+    from traceanalyzer.render.base import render
+    from traceanalyzer.render.formats import RANKS
+
+    traces = sorted(folder.glob("trace.rank*.json.gz"))
+    if traces:
+        click.echo(f"wrote {len(traces)} traces with their sidecars to {folder}", err=True)
+    if failure is not None:
+        raise failure
+    utf8_stdout()
+    write_output(render(RANKS, output_format, ranks(folder, hta=False)), None)
+
+
+def _report(trace: Path, output_format: str) -> tuple[str, str]:
+    """Return the report of a trace as text, and its verdict's status."""
     from traceanalyzer.api import analyze
 
     color = sys.stdout.isatty()
     settings = RenderSettings(width=terminal_width() if color else WIDTH, color=color)
-    return render(REPORT, output_format, analyze(trace).data, settings)
+    data = analyze(trace).data
+    return render(REPORT, output_format, data, settings), data.verdict.status
