@@ -120,6 +120,7 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
     )
     maker = LedgerMaker(trace)
     ledgers = [maker.span(d.device, d.rows) for d in devices]
+    op_ledgers = _op_ledgers(trace, ledgers, operations)
     return Analysis(
         trace=trace,
         options=options,
@@ -143,13 +144,19 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
         machine=machine,
         operations=operations,
         no_operations=_no_operations(iterations, bool(replays)) if isinstance(iterations, str) else "",
-        ledgers=ledgers,
-        op_ledgers=_op_ledgers(trace, ledgers, operations),
+        ledgers=[_with_units(ledger, op_ledgers) for ledger in ledgers],
+        op_ledgers=[ledger for _, ledger in op_ledgers],
     )
 
 
-def _op_ledgers(trace: Trace, ledgers: list[DeviceLedger], operations: list[OpFacts]) -> list[DeviceLedger]:
-    """Return the ledgers of each operation per device: windows from the first row of one call to that of the next."""
+def _with_units(ledger: DeviceLedger, found: list[tuple[int, DeviceLedger]]) -> DeviceLedger:
+    """Return a device's ledger with the units of the operation that has most rows there."""
+    mine = [(weight, op) for weight, op in found if op.device == ledger.device]
+    return replace(ledger, unit_starts_ns=max(mine, key=lambda m: m[0])[1].unit_starts_ns) if mine else ledger
+
+
+def _op_ledgers(trace: Trace, ledgers: list[DeviceLedger], operations: list[OpFacts]) -> list[tuple[int, DeviceLedger]]:
+    """Return the ledger of each operation per device, with its rows there: from the first row of one call to the next's."""
     rows = trace.activities
     device_of_lane = np.array([lane.device for lane in trace.lanes], dtype=np.int64)
     result = []
@@ -157,9 +164,10 @@ def _op_ledgers(trace: Trace, ledgers: list[DeviceLedger], operations: list[OpFa
         parts = [op.iterations.rows[i] for i in op.worked.tolist()]
         for ledger in ledgers:
             mine = [p[device_of_lane[rows.lane[p]] == ledger.device] for p in parts]
-            starts = [int(rows.start_ns[p].min()) for p in mine if len(p)]
-            if len(starts) > 1 and max(starts) > min(starts):
-                result.append(clipped(ledger, op.iterations.name, min(starts), max(starts)))
+            starts = np.array([int(rows.start_ns[p].min()) for p in mine if len(p)], dtype=np.int64)
+            if len(starts) > 1 and starts.max() > starts.min():
+                window = clipped(ledger, op.iterations.name, int(starts.min()), int(starts.max()), np.sort(starts))
+                result.append((sum(map(len, mine)), window))
     return result
 
 

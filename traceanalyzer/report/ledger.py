@@ -45,6 +45,7 @@ def _row(analysis: Analysis, ledger: DeviceLedger, clean: Callable[[str], str]) 
 def _item(
     analysis: Analysis, ledger: DeviceLedger, item: LedgerItem, clean: Callable[[str], str]
 ) -> model.LedgerItemRow:
+    when = ledger.when(item.segments)
     trace, origin = analysis.trace, analysis.trace.meta.origin_ns
     return model.LedgerItemRow(
         class_=item.cls.label,
@@ -58,4 +59,6 @@ def _item(
         median_example_at_us=_us(item.median_example_ns - origin),
         before=clean(trace.names[trace.activities.name[item.row]]),
         drained_by={d.label: _us(ns) for d, ns in item.drained.items()},
+        when=str(when.when),
+        every=when.every,
     )

@@ -321,7 +321,8 @@ class LedgerItemRow:
     ``class`` is one of the ledger's classes (docs/ledger.md), ``name`` the API, operator, range, frame or device row,
     ``within`` the innermost range of the user, ``share`` of the window. ``count`` idle intervals met it (of busy classes:
     stretches), the longest for longest_us at example_at_us; ``before`` names the device row after it (of busy classes: the row).
-    ``drained_by`` splits the time by why the device had run dry.
+    ``drained_by`` splits the time by why the device had run dry. ``when`` is start, end, once, steady, every_step, kth_step (every
+    ``every``-th), periodic or irregular.
     """
 
     class_: str
@@ -335,6 +336,8 @@ class LedgerItemRow:
     median_example_at_us: float
     before: str
     drained_by: dict[str, float]
+    when: str
+    every: int
 
 
 @dataclass(frozen=True)

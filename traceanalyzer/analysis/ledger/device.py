@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -20,6 +23,7 @@ from traceanalyzer.analysis.ledger.idle import (
     unrecorded_launches,
 )
 from traceanalyzer.analysis.ledger.sweep import cut
+from traceanalyzer.analysis.recurrence import Recurrence, recurrence
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int8, Int64, Trace
 
 STALL_FLOOR_NS = 100_000
@@ -44,6 +48,7 @@ class DeviceLedger:
         idle: the idle intervals.
         limit_ns: the longest time from call to start that still counts as launch latency.
         names: gives the text of a name's number.
+        unit_starts_ns: first instant of each unit (call of the operation with most device rows), empty where nothing repeats.
         before_first, after_last: the host's recorded time outside of the span.
     """
 
@@ -64,13 +69,14 @@ class DeviceLedger:
     names: Names
     before_first: HostStretch = NO_STRETCH
     after_last: HostStretch = NO_STRETCH
+    unit_starts_ns: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def span_ns(self) -> int:
         """Length of the window."""
         return self.end_ns - self.start_ns
 
-    @property
+    @cached_property
     def ns(self) -> Int64:
         """Length of each segment."""
         return self.end - self.start
@@ -87,6 +93,27 @@ class DeviceLedger:
     def cost_ns(self, mask: Bool) -> int:
         """Return the length of the chosen segments together."""
         return int(self.ns[mask].sum())
+
+    def select(
+        self, *, classes: Collection[LedgerClass] | None = None, name: str | None = None, within: str | None = None,
+        drained: Collection[DrainedBy] | None = None,
+    ) -> Bool:  # fmt: skip
+        """Return which segments have one of the classes, a name and a range that hold a regular expression, and a reason."""
+        chosen = np.ones(len(self.start), dtype=bool)
+        if classes is not None:
+            chosen &= np.isin(self.cls, [int(c) for c in classes])
+        for pattern, numbers in ((name, self.name), (within, self.within)):
+            if pattern is not None:
+                known = np.unique(numbers)
+                holds = [bool(re.search(pattern, self.names.text(n)[:4096])) for n in known.tolist()]
+                chosen &= np.isin(numbers, known[np.array(holds, dtype=bool)])
+        if drained is not None:
+            chosen &= np.isin(self.drained, [int(d) for d in drained])
+        return chosen
+
+    def when(self, chosen: Bool | Int64) -> Recurrence:
+        """Return when in the window, over the units of the run, the chosen segments arise."""
+        return recurrence(self.start[chosen], self.ns[chosen], self.start_ns, self.end_ns, self.unit_starts_ns)
 
 
 K = TypeVar("K", bound=IntEnum)

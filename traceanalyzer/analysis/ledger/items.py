@@ -84,7 +84,7 @@ def _canonical(ledger: DeviceLedger, numbers: Int64) -> Int64:
     return np.asarray(same[code.reshape(-1)])
 
 
-def clipped(ledger: DeviceLedger, window: str, start_ns: int, end_ns: int) -> DeviceLedger:
+def clipped(ledger: DeviceLedger, window: str, start_ns: int, end_ns: int, unit_starts_ns: Int64) -> DeviceLedger:
     """Return the part of a ledger between two instants of its span, under the name of the window."""
     low = max(start_ns, ledger.start_ns)
     high = max(min(end_ns, ledger.end_ns), low)
@@ -95,5 +95,5 @@ def clipped(ledger: DeviceLedger, window: str, start_ns: int, end_ns: int) -> De
         device=ledger.device, window=window, start_ns=low, end_ns=high, start=np.maximum(ledger.start[keep], low),
         end=np.minimum(ledger.end[keep], high), cls=ledger.cls[keep], name=ledger.name[keep], within=ledger.within[keep],
         drained=ledger.drained[keep], row=ledger.row[keep], interval=ledger.interval[keep], idle=ledger.idle,
-        limit_ns=ledger.limit_ns, names=ledger.names,
+        limit_ns=ledger.limit_ns, names=ledger.names, unit_starts_ns=unit_starts_ns,
     )  # fmt: skip
