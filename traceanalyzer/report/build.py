@@ -19,6 +19,7 @@ from traceanalyzer.report import model
 from traceanalyzer.report.findings import finding_row
 from traceanalyzer.report.ledger import ledger_rows
 from traceanalyzer.report.operations import op_rows
+from traceanalyzer.report.remarks import sentence_of
 from traceanalyzer.report.verdict import verdict
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.names import scrub_paths, short_names
@@ -99,7 +100,7 @@ def _trace(analysis: Analysis, clean: Callable[[str], str]) -> model.TraceSummar
         incomplete=salvage.incomplete,
         excluded={clean(k): v for k, v in sorted(salvage.excluded.items()) if v},
         repaired={clean(k): v for k, v in sorted(salvage.repaired.items()) if v},
-        notes=[clean(n) for n in (*salvage.notes, *([meta.sidecar_fault] if meta.sidecar_fault else []))],
+        notes=[clean(n) for n in (*map(sentence_of, meta.remarks), *salvage.notes, *([meta.sidecar_fault] if meta.sidecar_fault else []))],
         first_damage_byte=salvage.first_offset,
         resolution_us=meta.step_ns / 1000,
         start_ns=meta.base_ns + int(rows.start_ns[chosen].min()) if chosen.any() else None,

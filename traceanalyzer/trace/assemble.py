@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from traceanalyzer.trace import sound_times
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
-from traceanalyzer.trace.link import DeviceSide, HostSide, link
+from traceanalyzer.trace.link import DeviceSide, HostSide, ids_within_processes, link
 from traceanalyzer.trace.store import CALL_COLUMNS, DEVICE_COLUMNS, Store
 from traceanalyzer.trace.tables import (
     NO_ID,
@@ -32,7 +32,7 @@ from traceanalyzer.trace.tables import (
 )
 
 _Arrays = dict[str, npt.NDArray[Any]]
-_KIND_WORDS = {RowKind.KERNEL: "kernel", RowKind.MEMCPY: "copy", RowKind.MEMSET: "fill"}
+_KIND_WORDS = {RowKind.KERNEL: "kernel", RowKind.MEMCPY: "copy", RowKind.MEMSET: "fill", RowKind.GRAPH: "graph launch"}
 
 
 def assemble(store: Store) -> Trace:
@@ -52,20 +52,16 @@ def assemble(store: Store) -> Trace:
     api_class = store.api_classes()[calls["name"]] if len(calls["name"]) else np.empty(0, dtype=np.int8)
 
     group_keys, group = _pair_codes(device["pid"], device["device"])
+    row_ids, call_ids = ids_within_processes(device["corr"], device["owner"], calls["corr"], calls["pid"])
     linked, link_notes = link(
-        DeviceSide(device["corr"], device["external"], group, device["order"], device["start_ns"]),
+        DeviceSide(row_ids, device["external"], group, device["order"], device["start_ns"]),
         HostSide(
-            calls["corr"], calls["external"], calls["pid"], thread_of_call, api_class, calls["order"],
+            call_ids, calls["external"], calls["pid"], thread_of_call, api_class, calls["order"],
             calls["start_ns"], calls["start_ns"] + calls["dur_ns"],
         ),
     )  # fmt: skip
     devices, device_of_row = _devices(group_keys, group, linked, calls, processes, store.device_names)
-    lane_keys, lane_of_row = _pair_codes(device_of_row, device["stream"])
-    order_of_lane = sorted(range(len(lane_keys)), key=lambda i: lane_keys[i])
-    rank_of_lane = np.empty(len(lane_keys), dtype=np.int32)
-    rank_of_lane[order_of_lane] = np.arange(len(lane_keys), dtype=np.int32)
-    lanes = [Lane(int(lane_keys[i][0]), int(lane_keys[i][1])) for i in order_of_lane]
-    lane_of_row = rank_of_lane[lane_of_row] if len(lane_of_row) else lane_of_row.astype(np.int32)
+    lanes, lane_of_row = _lanes(device_of_row, device["stream"], device["context"], store.streams_per_context)
 
     call_order = np.lexsort((calls["start_ns"], thread_of_call))
     new_place = np.empty(len(call_order), dtype=np.int64)
@@ -118,6 +114,7 @@ def assemble(store: Store) -> Trace:
         simulated=store.simulated,
         rank=store.rank,
         world_size=store.world_size,
+        remarks=tuple(store.remarks),
     )
     return Trace(
         meta=meta,
@@ -221,6 +218,22 @@ def _devices(
             device_of_row[rest] = len(devices)
             devices.append(Device(pids[pid], number, name_of(pid, number), "process unknown"))
     return devices, device_of_row
+
+
+def _lanes(device: Int32, stream: Int64, context: Int64, per_context: bool) -> tuple[list[Lane], Int32]:
+    """Return the lanes, sorted by device and stream, and the lane of each row."""
+    keys, code = _pair_codes(device, stream)
+    lanes = [Lane(d, s) for d, s in keys]
+    if per_context:
+        parts, part = _pair_codes(code, context)
+        crowded = Counter(of for of, _ in parts)
+        place = Counter[int]()
+        lanes = []
+        for of, _ in parts:
+            place[of] += 1
+            lanes.append(Lane(*keys[of], place[of] if crowded[of] > 1 else 0))
+        code = part
+    return lanes, code
 
 
 # -- the other tables ---------------------------------------------------------------------------------

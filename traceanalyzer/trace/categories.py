@@ -30,9 +30,11 @@ class RowKind(IntEnum):
     UNKNOWN = 11
     OURS = 12
     PYTHON = 13
+    GRAPH = 14
 
 
-DEVICE_KINDS = (RowKind.KERNEL, RowKind.MEMCPY, RowKind.MEMSET)
+DEVICE_KINDS = (RowKind.KERNEL, RowKind.MEMCPY, RowKind.MEMSET, RowKind.GRAPH)
+"""Kinds of device rows. A GRAPH row is a whole graph launch, recorded without the kernels in it."""
 
 OWN_CATEGORY = "traceanalyzer"
 """Category of every event that ``traceanalyze annotate`` adds; the reader counts such events and leaves them out."""

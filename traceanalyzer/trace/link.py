@@ -47,6 +47,29 @@ class HostSide:
     end_ns: Int64
 
 
+def ids_within_processes(
+    row_corr: Int64, row_owner: Int32, call_corr: Int64, call_process: Int32
+) -> tuple[Int64, Int64]:
+    """Return ids for :func:`link` that meet within one process only, where each device row names its owner.
+
+    Rows without a known owner (below 0) keep their correlation, and so do the calls: then all are returned as they are.
+    """
+    if not len(row_owner) or (row_owner < 0).any():
+        return row_corr, call_corr
+    usable = call_corr != NO_ID
+    known = np.unique(call_corr[usable])
+    width = int(max(row_owner.max(), call_process.max(initial=0))) + 1
+
+    def joined(corr: Int64, process: Int32) -> Int64:
+        place = np.searchsorted(known, corr)
+        place[place == len(known)] = 0
+        hit = (known[place] == corr) & (corr != NO_ID) if len(known) else np.zeros(len(corr), dtype=bool)
+        # an id that no call has still is an id: it links nothing, as it does today
+        return np.where(hit, place * width + process, np.where(corr == NO_ID, NO_ID, len(known) * width))
+
+    return joined(row_corr, row_owner), joined(call_corr, call_process)
+
+
 def link(rows: DeviceSide, calls: HostSide) -> tuple[Int64, Counter[str]]:
     """Return the call row of each device row (:data:`NO_ROW` where there is none) and why some have none."""
     n = len(rows.corr)

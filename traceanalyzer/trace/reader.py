@@ -10,7 +10,8 @@ from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.assemble import assemble
 from traceanalyzer.trace.kineto.decode import decode
 from traceanalyzer.trace.sidecar_place import may_have_sidecar
-from traceanalyzer.trace.source import Progress, Source
+from traceanalyzer.trace.source import SQLITE_MAGIC, Progress, Source
+from traceanalyzer.trace.store import Store
 from traceanalyzer.trace.tables import Trace
 
 
@@ -25,7 +26,7 @@ def read(
     the path, opened before by somebody who looked at its beginning; a pipe cannot be opened twice.
     """
     limits = limits or ReadLimits()
-    trace = assemble(decode(Source(path, limits, progress, file), limits))
+    trace = assemble(_decoded(path, limits, progress, file))
     if not may_have_sidecar(path):
         return trace
     from traceanalyzer.trace.sidecar import of_another_trace, read_sidecar
@@ -36,3 +37,13 @@ def read(
     ):
         sidecar, fault = None, why
     return replace(trace, meta=replace(trace.meta, sidecar=sidecar, sidecar_fault=fault))
+
+
+def _decoded(path: str | Path, limits: ReadLimits, progress: Progress | None, file: IO[bytes] | None) -> Store:
+    """Return the rows of a file, by the decoder that its first bytes ask for."""
+    source = Source(path, limits, progress, file)
+    if source.head().startswith(SQLITE_MAGIC):
+        from traceanalyzer.trace.databases import decode_database
+
+        return decode_database(source, limits)
+    return decode(source, limits)

@@ -22,9 +22,9 @@ Progress = Callable[[int, int | None], None]
 _STEP_BYTES = 1 << 18
 _MEMBER_KEPT_BYTES = 1 << 19
 
+SQLITE_MAGIC = b"SQLite format 3\0"
 _GZIP_MAGIC = b"\x1f\x8b"
 _OTHER_FORMATS: tuple[tuple[bytes, str, str], ...] = (
-    (b"SQLite format 3", "an SQLite database (nsys export?)", "export Chrome JSON from torch.profiler instead"),
     (b"PK\x03\x04", "a zip archive", "unpack it and give the trace inside"),
     (b"\x28\xb5\x2f\xfd", "zstd data", "unpack it first: zstd -d"),
     (b"\xfd7zXZ", "xz data", "unpack it first: xz -d"),
@@ -80,11 +80,13 @@ class Source:
         self.damaged_at: int | None = None
         self.bytes_out = 0
         self.compressed = False
+        self.path: Path | None = None
+        self._head: bytes | None = None
         if str(path) == "-":
             self.name, self.size = "<stdin>", None
             self._file: IO[bytes] = sys.stdin.buffer
             return
-        path = Path(path)
+        path = self.path = Path(path)
         self.name = path.name or str(path)  # "." and "/" have no name of their own
         if file is not None:
             self._file, self.size = file, None
@@ -119,9 +121,18 @@ class Source:
                         )
                     yield piece
 
+    def head(self) -> bytes:
+        """Return the first 64 KiB as they lie in the file; they stay to be read."""
+        if self._head is None:
+            self._head = self._read(1 << 16)
+        return self._head
+
+    def close(self) -> None:
+        """Close the file without reading on."""
+        self._file.close()
+
     def _is_gzip(self) -> bool:
-        head = self._read(1 << 16)
-        self._head = head
+        head = self.head()
         self.compressed = head.startswith(_GZIP_MAGIC)
         for magic, what, hint in _OTHER_FORMATS:
             if head.startswith(magic):
@@ -146,7 +157,7 @@ class Source:
         return data
 
     def _raw(self) -> Iterator[bytes]:
-        yield self._head
+        yield self.head()
         while data := self._read(self._limits.chunk_bytes):
             yield data
 
@@ -156,7 +167,7 @@ class Source:
         position = 0
         gathered: list[bytes] = []
         size = 0
-        data = self._head
+        data = self.head()
         while data:
             position += len(data)
             while data:

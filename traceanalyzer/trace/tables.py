@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from traceanalyzer.trace.remarks import Remark
 from traceanalyzer.trace.salvage import Salvage
 
 if TYPE_CHECKING:
@@ -150,10 +151,14 @@ class Device:
 
 @dataclass(frozen=True)
 class Lane:
-    """One stream of one device; ``device`` is a row number of :attr:`Trace.devices`."""
+    """One stream of one device; ``device`` is a row number of :attr:`Trace.devices`.
+
+    ``context`` is 0, or counts the contexts of the device whose streams have the same number: 1, 2, ...
+    """
 
     device: int
     stream: int
+    context: int = 0
 
 
 @dataclass(frozen=True)
@@ -221,6 +226,7 @@ class TraceMeta:
     annotations: int = 0
     rank: int | None = None
     world_size: int | None = None
+    remarks: tuple[Remark, ...] = ()
     sidecar: Sidecar | None = None
     sidecar_fault: str = ""
 

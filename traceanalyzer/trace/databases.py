@@ -1,0 +1,42 @@
+"""Which profiler an SQLite database is of, by its tables."""
+
+from __future__ import annotations
+
+from traceanalyzer.errors import TraceFormatError
+from traceanalyzer.options import ReadLimits
+from traceanalyzer.trace.database import Database
+from traceanalyzer.trace.source import Source
+from traceanalyzer.trace.store import Store
+
+
+def decode_database(source: Source, limits: ReadLimits) -> Store:
+    """Return the rows of a database of Nsight Systems, rpd or rocprofv3.
+
+    Raises :class:`~traceanalyzer.errors.TraceFormatError` for other databases, damaged ones, and where the input is no file.
+    """
+    path = source.path
+    source.close()
+    if path is None or not path.is_file():
+        raise TraceFormatError(
+            "needs_a_file", "an SQLite database comes through a pipe", hint="save it to a file first"
+        )
+    if source.size is not None and source.size > limits.max_bytes:
+        raise TraceFormatError(
+            "too_large",
+            f"'{source.name}' holds more than {limits.max_bytes} bytes",
+            hint="raise the limit with --max-bytes",
+        )
+    with Database(path) as database:
+        from traceanalyzer.trace.nsight import decode as nsight
+
+        if nsight.is_nsight(database):
+            return nsight.decode(database, limits)
+        shown = ", ".join(sorted(name[:30] for name in database.tables)[:5]) or "none"
+        nvprof = any(t.startswith("CUPTI_ACTIVITY_KIND_") for t in database.tables)
+        raise TraceFormatError(
+            "unsupported_trace_flavour",
+            f"'{source.name}' is an SQLite database of {'nvprof' if nvprof else 'another program'} (tables: {shown})",
+            hint="record it with Nsight Systems and export it: nsys export --type sqlite"
+            if nvprof
+            else "give the database of 'nsys export --type sqlite', rpd or rocprofv3",
+        )

@@ -1,0 +1,1 @@
+"""Nsight Systems: the SQLite database that ``nsys export --type sqlite`` writes."""
