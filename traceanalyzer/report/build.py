@@ -100,7 +100,14 @@ def _trace(analysis: Analysis, clean: Callable[[str], str]) -> model.TraceSummar
         incomplete=salvage.incomplete,
         excluded={clean(k): v for k, v in sorted(salvage.excluded.items()) if v},
         repaired={clean(k): v for k, v in sorted(salvage.repaired.items()) if v},
-        notes=[clean(n) for n in (*map(sentence_of, meta.remarks), *salvage.notes, *([meta.sidecar_fault] if meta.sidecar_fault else []))],
+        notes=[
+            clean(n)
+            for n in (
+                *map(sentence_of, meta.remarks),
+                *salvage.notes,
+                *([meta.sidecar_fault] if meta.sidecar_fault else []),
+            )
+        ],
         first_damage_byte=salvage.first_offset,
         resolution_us=meta.step_ns / 1000,
         start_ns=meta.base_ns + int(rows.start_ns[chosen].min()) if chosen.any() else None,
