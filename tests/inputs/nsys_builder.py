@@ -33,7 +33,7 @@ class NsysBuilder:
     def kernel(self, name: str, start: int, end: int, corr: int, process: int = PROCESS, **more: Any) -> NsysBuilder:
         columns = {
             "start": start, "end": end, "deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": corr,
-            "globalPid": process << 24, "demangledName": self.text(name), "shortName": self.text(name.split("(")[0]),
+            "globalPid": process << 24, "demangledName": self.text(name), "shortName": self.text(name.split("(", maxsplit=1)[0]),
             "registersPerThread": 32, "gridX": 128, "gridY": 1, "gridZ": 1, "blockX": 256, "blockY": 1, "blockZ": 1,
             "staticSharedMemory": 16, "dynamicSharedMemory": 32,
         }  # fmt: skip
