@@ -115,7 +115,9 @@ def ranks(
         try:
             found, size = _one_rank(path, options, bool(tool), progress)
         except TraceAnalyzerError as error:
-            lost.append(LostTrace(path.name, error.one_line(), rank_of(None, path.name)[0]))
+            # a report holds no folder: it names machines and users
+            reason = error.one_line().replace(str(path), path.name)
+            lost.append(LostTrace(path.name, reason, rank_of(None, path.name)[0]))
             continue
         if size is not None:
             sizes.append(size)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import click
 
+from traceanalyzer import interrupts
 from traceanalyzer._version import __version__
 from traceanalyzer.errors import ExitCode, TraceAnalyzerError
 
@@ -17,7 +21,9 @@ Exit codes:
   2  bad input: the file, the options
   3  cannot judge: the report was made, its verdict is cannot-judge; a capture that never became steady
   4  capture unavailable: the function failed, or torch, triton or the device is missing
+  5  a fault of traceanalyzer itself: one line asks for a report; TRACEANALYZER_DEBUG=1 shows the traceback
 """
+DEBUG_VARIABLE = "TRACEANALYZER_DEBUG"
 
 
 _COMMANDS = "traceanalyzer.commands."
@@ -97,8 +103,8 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except TraceAnalyzerError as error:
-            if ctx.params.get("debug"):
-                raise
+            if ctx.params.get("debug") or os.environ.get(DEBUG_VARIABLE):
+                _traceback()
             click.echo(f"traceanalyze: {error.one_line()}", err=True)
             sys.exit(int(error.exit_code))
         except MemoryError:
@@ -114,3 +120,70 @@ def cli(debug: bool) -> None:
 
     Start with: traceanalyze report trace.json, or with no trace of your own: traceanalyze demo
     """
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line and return its exit code. Whatever goes wrong is one line on standard error.
+
+    A fault of ours ends in 5 and is never taken for a finding (1); a signal ends in 128 and its number, in silence.
+    """
+    debug = "--debug" in arguments or bool(os.environ.get(DEBUG_VARIABLE))
+    try:
+        code = _invoked(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = 128 + (interrupts.came() or 2)
+    except BrokenPipeError:
+        code = 0  # `| head` has enough of a help text
+    except Exception as error:
+        if interrupts.came():  # an import that was struck may fail in another way
+            return 128 + interrupts.came()
+        if debug:
+            _traceback()
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG):
+            click.echo(f"traceanalyze: cannot_write: standard output: {error.strerror}; make room for it", err=True)
+            code = int(ExitCode.BAD_INPUT)
+        else:
+            click.echo(internal_error(error), err=True)
+            code = int(ExitCode.INTERNAL)
+    return code
+
+
+def _invoked(arguments: Sequence[str]) -> int:
+    if "_TRACEANALYZE_COMPLETE" in os.environ:
+        cli.main(list(arguments), prog_name="traceanalyze")
+    try:
+        # not click's own main(): that writes to a terminal on Ctrl-C and ends a closed pipe with 1, the code of a finding
+        with cli.make_context("traceanalyze", list(arguments)) as context:
+            cli.invoke(context)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.Abort:
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return 0
+
+
+def internal_error(error: BaseException) -> str:
+    """Return one line on a fault of ours: its type, its place and our version, and nothing of the input."""
+    place, at = "", error.__traceback__
+    while at is not None:
+        module = str(at.tb_frame.f_globals.get("__name__", ""))
+        if module.startswith("traceanalyzer") or not place:
+            place = f"{module}:{at.tb_lineno}"
+        at = at.tb_next
+    return (
+        f"traceanalyze: internal_error: {type(error).__name__} at {place} (traceanalyzer {__version__}, Python "
+        f"{'.'.join(map(str, sys.version_info[:3]))}); a fault of traceanalyzer, not of the input: please report it with this "
+        f"line, the command and, if possible, the file; {DEBUG_VARIABLE}=1 shows the traceback"
+    )
+
+
+def _traceback() -> None:
+    import traceback
+
+    click.echo(traceback.format_exc(), err=True, nl=False)

@@ -17,6 +17,7 @@ class ExitCode(IntEnum):
     BAD_INPUT = 2
     CANNOT_JUDGE = 3
     CAPTURE_UNAVAILABLE = 4
+    INTERNAL = 5
 
 
 class TraceAnalyzerError(Exception):

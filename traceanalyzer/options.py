@@ -7,10 +7,10 @@ the rule's file.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, fields
 
 from traceanalyzer.errors import OptionError
+from traceanalyzer.quantities import MOST_NS, QuantityError, duration_ns
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -146,20 +146,20 @@ class Claim:
     text: str = ""
 
 
-_CLAIM = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?\d+)?)\s*(ns|us|\u00b5s|\u03bcs|ms|s)\s*(?::(.*))?\Z", re.S)
-_UNIT_NS = {"ns": 1.0, "us": 1e3, "\u00b5s": 1e3, "\u03bcs": 1e3, "ms": 1e6, "s": 1e9}
-
-
 def parse_claim(text: str) -> Claim:
     """Return the claim of ``9.8us`` or ``9.8us:OP``. Raises OptionError for anything else."""
-    match = _CLAIM.match(text)
-    if match is None or float(match[1]) <= 0:
+    time, _, operation = text.partition(":")
+    try:
+        found = duration_ns(time)
+        if not found:
+            raise QuantityError("is no time per call")
+    except QuantityError as error:
         raise OptionError(
             "bad_claim",
-            f"--claim {text!r} is no time per call",
+            f"--claim {text[:80]!r} {error}",
             hint="give e.g. --claim 9.8us or --claim 9.8us:my_kernel",
-        )
-    return Claim(float(match[1]) * _UNIT_NS[match[2]], (match[3] or "").strip(), text.strip())
+        ) from None
+    return Claim(found, operation.strip(), text.strip())
 
 
 @dataclass(frozen=True)
@@ -183,6 +183,10 @@ class AnalysisOptions:
     """Keep samples of self-times in the report, as a comparison needs them (``report --format json`` does)."""
 
     def __post_init__(self) -> None:
+        if self.clear_us is not None and not 0 <= self.clear_us * 1000 <= MOST_NS:  # NaN compares false
+            raise OptionError("bad_option", f"clear_us is {self.clear_us}", hint="give microseconds from 0 up")
+        if any(not 0 < c.ns <= MOST_NS for c in self.claims):
+            raise OptionError("bad_claim", "a claim is no time that a call can take", hint="give nanoseconds above 0")
         if not self.thresholds:
             return
         from difflib import get_close_matches

@@ -109,7 +109,7 @@ def test_settings_come_from_the_projects_files(loop, name, text):
         ("selct = []", "did you mean 'select'"),
         ('fail-on = "loud"', "note, warning or error"),
         ("select = 3", "list of rule codes"),
-        ('thresholds = {a = "x"}', "NAME = NUMBER"),
+        ('thresholds = {a = "x"}', "no number"),
     ],
 )
 def test_a_setting_that_means_nothing_is_refused(loop, text, hint):

@@ -115,7 +115,12 @@ def test_no_permission_is_one_line(loop):
 def test_the_folder_of_a_file_never_shows(loop):
     for form in ("text", "markdown", "json", "csv"):
         assert str(loop.parent) not in run("report", str(loop), "--format", form).output
-    assert str(loop.parent) not in run("report", str(loop.parent / "missing.json")).output
+
+
+def test_an_error_names_the_path_that_was_given(loop):
+    for given in (str(loop.parent / "missing.json"), "missing/./x.json"):
+        assert f"'{given}': there is no such file" in run("report", given).stderr
+    assert f"'{loop.parent}' is a folder" in run("report", str(loop), "-o", str(loop.parent)).stderr
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "json", "csv"])
@@ -159,7 +164,7 @@ def test_help_and_version(args):
     done = run(*args)
     assert done.exit_code == 0 and done.stdout
     if args == ["--help"]:
-        assert all(f"  {code}  " in done.stdout for code in range(5))
+        assert all(f"  {code}  " in done.stdout for code in range(6))
 
 
 def test_a_closed_pipe_is_no_traceback(loop):
@@ -250,9 +255,9 @@ def test_no_command_writes_over_its_input(loop, command, tmp_path):
 def test_a_folder_of_a_capture_is_told_apart_from_any_other(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
-    assert "'run' is a folder; give one trace file" in run("report", str(folder)).stderr
+    assert "run' is a folder; give one trace file" in run("report", str(folder)).stderr
     (folder / "trace.json.gz").write_bytes(b"")
-    assert "the capture in it is run/trace.json.gz" in run("report", str(folder)).stderr
+    assert f"the capture in it is {folder}/trace.json.gz" in run("report", str(folder)).stderr
 
 
 def test_a_claim_that_nothing_can_judge_is_said_in_the_verdict(tmp_path):
@@ -266,7 +271,7 @@ def test_a_claim_that_nothing_can_judge_is_said_in_the_verdict(tmp_path):
 
 def test_every_claim_is_answered_where_one_names_no_operation(loop):
     result = run("report", str(loop), "--claim", "9.8us:nowhere", "--claim", "1us", "--format", "json")
-    found = {f["message"] for f in json.loads(result.output)["findings"] if f["rule"] in ("TA706", "TA709")}
+    found = {f["message"] for f in json.loads(result.stdout)["findings"] if f["rule"] in ("TA706", "TA709")}
     assert any("'nowhere'" in m for m in found) and any("1us" in m for m in found)
 
 

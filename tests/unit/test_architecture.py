@@ -25,7 +25,7 @@ ALLOWED = {
     "peers": {"peers"},
     "commands": {"trace", "analysis", "doctor", "render", "commands", "capture", "kernels"},
 }
-EVERYONE = {"errors", "options", "_version"}
+EVERYONE = {"errors", "options", "interrupts", "quantities", "_version"}
 
 
 def imports_of(path: Path) -> set[str]:

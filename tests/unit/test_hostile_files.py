@@ -338,7 +338,7 @@ def test_a_list_in_a_list_is_unwrapped_with_a_note(write):
         ("", "empty_file"),
         ("   \n ", "empty_file"),
         ("hello", "not_json"),
-        ("<html>", "not_json"),
+        ("<html>", "unsupported_trace_flavour"),
         ("null", "not_json"),
         ("{}", "not_a_trace"),
         ('{"traceEvents": 3}', "not_a_trace"),

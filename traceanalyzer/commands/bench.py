@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from traceanalyzer.commands.numbers import FiniteRange
-from traceanalyzer.commands.output import utf8_stdout, write_output
+from traceanalyzer.commands.numbers import Duration
+from traceanalyzer.commands.output import screen, utf8_stdout, write_output
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError
-from traceanalyzer.render.base import names, render
+from traceanalyzer.interrupts import cleaning_up
+from traceanalyzer.render.base import RenderSettings, names, render
 from traceanalyzer.render.formats import BENCH
 
 if TYPE_CHECKING:
@@ -57,14 +58,14 @@ TABLE_NAME = "bench.json"
 )  # fmt: skip
 @click.option("--seed", default=0, show_default=True, type=int, help="Of the inputs; the same for every row.")
 @click.option(
-    "--budget", default=10.0, show_default=True, type=FiniteRange(0, min_open=True), metavar="S",
+    "--budget", default=10.0, show_default=True, type=Duration("s", positive=True), metavar="TIME",
     help="Seconds for the readings of one row; slow ones get fewer calls.",
 )  # fmt: skip
 @click.option(
-    "--timeout", default=300.0, show_default=True, type=FiniteRange(0, min_open=True), metavar="S", help="End a row after this."
+    "--timeout", default=300.0, show_default=True, type=Duration("s", positive=True), metavar="TIME", help="End a row after this."
 )  # fmt: skip
 @click.option(
-    "--limit", type=FiniteRange(0, min_open=True), metavar="S", help="Seconds for all rows; those not reached are n/a."
+    "--limit", type=Duration("s", positive=True), metavar="TIME", help="Seconds for all rows; those not reached are n/a."
 )  # fmt: skip
 @click.option("--format", "output_format", type=click.Choice(names(BENCH)), default="text", show_default=True)
 @click.option("--progress/--no-progress", default=True, help="Progress on standard error when it is a terminal.")
@@ -92,11 +93,11 @@ def command(
         operator, preset, _names(dtypes), _names(directions), implementation, None if against is None else _names(against), device, seed,
         chosen_protocols((protocols,)), warmup, iters, budget, timeout, limit,
     )  # fmt: skip
-    with step_progress(progress) as show:
+    with cleaning_up(), step_progress(progress) as show:
         table = bench(asked, folder, observe=show, keep=lambda so_far: _keep(so_far, folder))
     _keep(table, folder)
     utf8_stdout()
-    write_output(render(BENCH, output_format, table), None)
+    write_output(render(BENCH, output_format, table, RenderSettings(width=screen()[0])), None, form=output_format)
     if any(row.missing_kind == "interrupted" for row in table.rows):
         raise CaptureUnavailable("interrupted", "interrupted; the rows measured until then are in the table")
     if (error := nothing_measured(table)) is not None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
-from traceanalyzer.commands.numbers import FiniteRange
-from traceanalyzer.commands.output import terminal_width, utf8_stdout, write_output
+from traceanalyzer.commands.numbers import Duration, Number
+from traceanalyzer.commands.output import screen, utf8_stdout, write_output
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError, TraceAnalyzerError
-from traceanalyzer.render.base import WIDTH, RenderSettings, render
+from traceanalyzer.interrupts import cleaning_up
+from traceanalyzer.render.base import RenderSettings, render
 from traceanalyzer.render.formats import REPORT
 
 EPILOG = """\b
@@ -58,8 +59,8 @@ Exit codes:
 @click.option(
     "--reference", default="", metavar="NAME", help="What the result is compared with.  [default: FUNCTION_reference]"
 )
-@click.option("--rtol", type=FiniteRange(0), help="Relative tolerance of the result; goes with --atol.")
-@click.option("--atol", type=FiniteRange(0), help="Absolute tolerance of the result; goes with --rtol.")
+@click.option("--rtol", type=Number(), help="Relative tolerance of the result; goes with --atol.")
+@click.option("--atol", type=Number(), help="Absolute tolerance of the result; goes with --rtol.")
 @click.option(
     "--device", type=click.Choice(["auto", "cuda", "xpu", "mps", "cpu"]), default="auto", show_default=True,
     help="Where to run; cuda stands for ROCm too.",
@@ -69,22 +70,22 @@ Exit codes:
     help="Whose barrier and events; auto finds it from arguments and result.",
 )  # fmt: skip
 @click.option(
-    "--budget", default=30.0, show_default=True, type=FiniteRange(0, min_open=True), metavar="S",
+    "--budget", default=30.0, show_default=True, type=Duration("s", positive=True), metavar="TIME",
     help="Seconds for all readings together; slow functions get fewer calls.",
 )  # fmt: skip
 @click.option(
-    "--timeout", default=900.0, show_default=True, type=FiniteRange(0, min_open=True), metavar="S", help="End it after this."
+    "--timeout", default=900.0, show_default=True, type=Duration("s", positive=True), metavar="TIME", help="End it after this."
 )  # fmt: skip
 @click.option(
     "--after",
     default=0.0,
     show_default=True,
-    type=FiniteRange(0),
-    metavar="S",
+    type=Duration("s"),
+    metavar="TIME",
     help="Script: record from then on.",
 )
 @click.option(
-    "--seconds", default=30.0, show_default=True, type=FiniteRange(0, min_open=True), metavar="S", help="Script: record for so long."
+    "--seconds", default=30.0, show_default=True, type=Duration("s", positive=True), metavar="TIME", help="Script: record for so long."
 )  # fmt: skip
 @click.option(
     "--steps", default=0, type=click.IntRange(0), metavar="N", help="Script: stop after so many optimizer steps."
@@ -136,7 +137,8 @@ def command(
     )  # fmt: skip
     before = stamps(folder.absolute())
     try:
-        failure = supervise(job, timeout)
+        with cleaning_up():
+            failure = supervise(job, timeout)
     except KeyboardInterrupt:
         failure = CaptureUnavailable("interrupted", "interrupted; what was measured so far is kept")
     if job.launcher is not None:
@@ -156,16 +158,16 @@ def _show(folder: Path, made: set[Path], output_format: str, failure: TraceAnaly
     status = ""
     if trace.absolute() in made:
         text, status = _report(trace, output_format)
-        write_output(text, None)
+        write_output(text, None, form=output_format)
     elif sidecar is not None and any(p.samples_us for o in sidecar.operations for p in o.protocols):
         if output_format == "json":
             from traceanalyzer.trace.sidecar import encode_sidecar
 
-            write_output(encode_sidecar(sidecar).decode(), None)
+            write_output(encode_sidecar(sidecar).decode(), None, form="json")
         else:
             from traceanalyzer.render.measured import render_measured
 
-            write_output(render_measured(sidecar), None)
+            write_output(render_measured(sidecar, width=screen()[0]), None)
     if sidecar is not None:
         files = " and ".join(p.name for p in (trace, sidecar_path(trace)) if p.absolute() in made)
         click.echo(f"wrote {files} to {folder}", err=True)
@@ -211,7 +213,7 @@ def _report(trace: Path, output_format: str) -> tuple[str, str]:
     """Return the report of a trace as text, and its verdict's status."""
     from traceanalyzer.api import analyze
 
-    color = sys.stdout.isatty()
-    settings = RenderSettings(width=terminal_width() if color else WIDTH, color=color)
+    width, color = screen()
+    settings = RenderSettings(width=width, color=color)
     data = analyze(trace).data
     return render(REPORT, output_format, data, settings), data.verdict.status

@@ -6,9 +6,10 @@ import sys
 
 import click
 
+from traceanalyzer.commands.claims import tell_unmatched
 from traceanalyzer.commands.config import load_config
 from traceanalyzer.commands.output import refuse_input_as_output, utf8_stdout, write_output
-from traceanalyzer.commands.report import LEVELS, parse_thresholds
+from traceanalyzer.commands.report import INTERNAL_RULE, LEVELS, parse_thresholds
 from traceanalyzer.errors import ExitCode
 from traceanalyzer.options import AnalysisOptions, Selection, parse_claim
 from traceanalyzer.render.base import names, render
@@ -53,6 +54,8 @@ def command(
 
     refuse_input_as_output(output, *traces)
     config = load_config()
+    for note in config.notes:
+        click.echo(f"traceanalyze: {note}", err=True)
     options = AnalysisOptions(
         Selection(range_name=range_name),
         thresholds=config.thresholds | parse_thresholds(thresholds),
@@ -61,11 +64,12 @@ def command(
         ignore=_codes(ignore) or config.ignore,
     )
     reports = [analyze(trace, options=options).data for trace in traces]
+    tell_unmatched(options.claims, (op.name for r in reports for op in r.ops))
     utf8_stdout()
-    write_output(render(CHECK, output_format, reports), output)
+    write_output(render(CHECK, output_format, reports), output, form=output_format)
     level = fail_on or config.fail_on or "warning"
     failing = LEVELS[LEVELS.index(level) :]
-    judged = [f for r in reports for f in r.findings if f.severity in failing]
+    judged = [f for r in reports for f in r.findings if f.severity in failing and f.rule != INTERNAL_RULE]
     if any(r.verdict.status == "cannot-judge" for r in reports):
         sys.exit(int(ExitCode.CANNOT_JUDGE))
     if judged:

@@ -7,8 +7,8 @@ import sys
 import click
 
 from traceanalyzer.commands.limits import limit_options
-from traceanalyzer.commands.numbers import FiniteRange
-from traceanalyzer.commands.output import refuse_input_as_output, utf8_stdout, write_output
+from traceanalyzer.commands.numbers import Duration, Percentage
+from traceanalyzer.commands.output import refuse_input_as_output, screen, utf8_stdout, write_output
 from traceanalyzer.commands.progress import reading_progress
 from traceanalyzer.commands.report import parse_thresholds
 from traceanalyzer.commands.reproduce import command_line
@@ -31,7 +31,7 @@ from traceanalyzer.render.formats import COMPARISON
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
 @click.option(
     "--fail-on-regression",
-    type=FiniteRange(0),
+    type=Percentage(),
     metavar="PCT",
     help="Exit with 1 if an operation got slower by over PCT percent, by the near end of its interval.",
 )
@@ -53,7 +53,10 @@ from traceanalyzer.render.formats import COMPARISON
     help="Say what a stated time per call really is, on either side.",
 )
 @click.option(
-    "--clear-us", type=FiniteRange(0), metavar="US", help="Device time of a cache clear, for the do_bench reading."
+    "--clear-us",
+    type=Duration("us"),
+    metavar="TIME",
+    help="Device time of a cache clear, for the do_bench reading; us without a unit.",
 )
 @click.option("--threshold", "thresholds", multiple=True, metavar="NAME=NUMBER", help="Judge by another threshold.")
 @click.option("--show-paths", is_flag=True, help="Show folders inside names.")
@@ -85,9 +88,9 @@ def command(
     with reading_progress(progress) as callback:
         results = compare_all(base, heads, options=options, allow_different=allow_different, progress=callback)
     found = [r.data for r in results]
-    settings = RenderSettings(top, command_line(click.get_current_context()))
+    settings = RenderSettings(top, command_line(click.get_current_context()), *screen(output))
     utf8_stdout()
-    write_output(render(COMPARISON, output_format, results, settings), output)
+    write_output(render(COMPARISON, output_format, results, settings), output, form=output_format)
     if any(d.verdict.status == "cannot-judge" for d in found):
         sys.exit(int(ExitCode.CANNOT_JUDGE))
     worst = max((d.regression_pct for d in found if d.regression_pct is not None), default=0.0)

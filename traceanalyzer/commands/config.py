@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import configparser
-import tomllib
-from dataclasses import dataclass, field
+import sys
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from traceanalyzer.commands.numbers import parse_threshold
 from traceanalyzer.errors import OptionError
 
+_MAX_BYTES = 1 << 20
 _KNOWN = ("select", "ignore", "fail-on", "thresholds")
 
 
@@ -22,6 +24,8 @@ class Config:
     ignore: tuple[str, ...] = ()
     fail_on: str | None = None
     thresholds: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """Files that could not be used, one line each."""
 
 
 def load_config(folder: Path | None = None) -> Config:
@@ -31,31 +35,61 @@ def load_config(folder: Path | None = None) -> Config:
     unknown setting, with a suggestion, and for a value of the wrong kind.
     """
     folder = folder or Path.cwd()
-    pyproject, setup = folder / "pyproject.toml", folder / "setup.cfg"
-    if pyproject.is_file():
+    notes: list[str] = []
+    for name, read in (("pyproject.toml", _pyproject), ("setup.cfg", _setup)):
+        path = folder / name
+        if not path.is_file():
+            continue
         try:
-            table = tomllib.loads(pyproject.read_text(encoding="utf-8")).get("tool", {}).get("traceanalyzer")
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError):
-            table = None  # not our file to complain about
-        if isinstance(table, dict):
-            return _config(table, "pyproject.toml")
-    if setup.is_file():
-        parser = configparser.ConfigParser(interpolation=None)
-        try:
-            parser.read(setup, encoding="utf-8")
-        except (configparser.Error, UnicodeDecodeError):
-            return Config()
-        if parser.has_section("tool:traceanalyzer"):
-            table = {}
-            for key, value in parser.items("tool:traceanalyzer"):
-                if key.startswith("threshold."):
-                    table.setdefault("thresholds", {})[key.removeprefix("threshold.")] = value
-                else:
-                    table[key] = (
-                        [v.strip() for v in value.split(",") if v.strip()] if key in ("select", "ignore") else value
-                    )
-            return _config(table, "setup.cfg")
-    return Config()
+            if path.stat().st_size > _MAX_BYTES:
+                raise ValueError(f"is longer than {_MAX_BYTES:,} bytes")
+            table = read(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            notes.append(f"{name}: {error.strerror}; no settings are taken from it")
+        except UnicodeDecodeError:
+            notes.append(f"{name} is no UTF-8; no settings are taken from it")
+        except ValueError as error:
+            notes.append(f"{name} {error}; no settings are taken from it")
+        else:
+            if table is not None:
+                return replace(_config(table, name), notes=tuple(notes))
+    return Config(notes=tuple(notes))
+
+
+def _pyproject(text: str) -> dict[str, Any] | None:
+    """Return our table, None where there is none. Raises ValueError with what is wrong with the file."""
+    if sys.version_info >= (3, 11):  # noqa: UP036
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        found = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        raise ValueError("is no valid TOML") from None
+    tool = found.get("tool", {})
+    table = tool.get("traceanalyzer") if isinstance(tool, dict) else tool
+    if table is None or isinstance(table, dict):
+        return table
+    raise ValueError(f"has no table at {'tool.traceanalyzer' if isinstance(tool, dict) else 'tool'}")
+
+
+def _setup(text: str) -> dict[str, Any] | None:
+    """Return our section in the form of :func:`_pyproject`."""
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        raise ValueError("is no valid configuration file") from None
+    if not parser.has_section("tool:traceanalyzer"):
+        return None
+    table: dict[str, Any] = {}
+    for key, value in parser.items("tool:traceanalyzer"):
+        if key.startswith("threshold."):
+            table.setdefault("thresholds", {})[key.removeprefix("threshold.")] = value
+        else:
+            table[key] = [v.strip() for v in value.split(",") if v.strip()] if key in ("select", "ignore") else value
+    return table
 
 
 def _config(table: dict[str, Any], where: str) -> Config:
@@ -64,10 +98,10 @@ def _config(table: dict[str, Any], where: str) -> Config:
             near = get_close_matches(key, _KNOWN, 1)
             hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(_KNOWN)}"
             raise OptionError("bad_config", f"{where}: unknown setting '{key}'", hint=hint)
-    try:
-        thresholds = {str(k): float(v) for k, v in dict(table.get("thresholds", {})).items()}
-    except (TypeError, ValueError):
-        raise OptionError("bad_config", f"{where}: a threshold is no number", hint="write NAME = NUMBER") from None
+    given = table.get("thresholds", {})
+    if not isinstance(given, dict):
+        raise OptionError("bad_config", f"{where}: thresholds is no table", hint="write NAME = NUMBER")
+    thresholds = {str(name): parse_threshold(str(name), value, f"{where}: threshold") for name, value in given.items()}
     lists = {}
     for key in ("select", "ignore"):
         value = table.get(key, [])

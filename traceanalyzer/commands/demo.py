@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from importlib.resources import as_file, files
 
 import click
 
-from traceanalyzer.commands.output import terminal_width, utf8_stdout, write_output
-from traceanalyzer.render.base import WIDTH, RenderSettings, render
+from traceanalyzer.commands.output import screen, utf8_stdout, write_output
+from traceanalyzer.render.base import RenderSettings, render
 from traceanalyzer.render.formats import REPORT
 from traceanalyzer.render.sections import SECTIONS
 
@@ -34,8 +33,8 @@ def command(full: bool, sections: tuple[str, ...], save: str | None) -> None:
         write_output(source.read_text(encoding="utf-8"), save)
         click.echo(f"wrote the trace; report on it with: traceanalyze report {save}", err=True)
         return
-    color = sys.stdout.isatty()
-    settings = RenderSettings(width=terminal_width() if color else WIDTH, color=color, full=full, sections=sections)
+    width, color = screen()
+    settings = RenderSettings(width=width, color=color, full=full, sections=sections)
     with as_file(source) as path:
         data = analyze(path).data
     lines = [render(REPORT, "text", data, settings), "Try next:"]

@@ -2,35 +2,64 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+import re
+import shutil
 import sys
 from pathlib import Path
 
 from traceanalyzer.errors import OptionError
+from traceanalyzer.interrupts import cleaning_up
+from traceanalyzer.render.base import WIDTH
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_NARROWEST, _WIDEST = 60, 200
+_SPELLED = "traceanalyzer.ascii"
+_ASCII = str.maketrans(
+    "\u2500\u2501\u2550\u2502\u2503\u2026\u00b5\u03bc\u00d7\u2013\u2014\u2010\u2011\u2212\u201c\u201d\u2018\u2019\u2022\u00b7\u2192\u2190\u00a0\u2588\u25b8",
+    "--=||~uux-----\"\"''**>< #>",
+) | {0x2264: "<=", 0x2265: ">=", 0x00B1: "+-", 0x2260: "!=", 0x2248: "~"}
 
 
-def write_output(text: str, output: str | None) -> None:
+def write_output(text: str, output: str | None, *, form: str = "text") -> None:
     """Write the text to the file, or to standard output when ``output`` is None or ``-``.
 
     A file is written beside its place and then moved there, so that a failure leaves the old one whole; a link's
-    target is written, and a device or pipe is written to, never replaced. Raises OptionError when it cannot be.
+    target is written, and a device or pipe is written to, never replaced. ``form`` is the output format: JSON that
+    standard output cannot encode stays JSON. Raises OptionError when it cannot be written.
     """
     text = text if text.endswith("\n") else text + "\n"
     if output is None or output == "-":
+        if form in ("json", "sarif") and not _takes(text):
+            text = _NOT_ASCII.sub(_json_escape, text)
         _write_stdout(text)
         return
     target = Path(output)
-    name = target.name or output
     try:
         if target.is_dir():
-            raise OptionError("cannot_write", f"'{name}' is a folder", hint="give a file name to -o")
+            raise OptionError("cannot_write", f"'{output}' is a folder", hint="give a file name to -o")
         target = target.resolve()
         if target.exists() and not target.is_file():
             target.write_text(text, encoding="utf-8")
         else:
             _replace(target, text)
     except OSError as error:
-        raise OptionError("cannot_write", f"'{name}': {error.strerror}", hint="check what was given to -o") from None
+        raise OptionError("cannot_write", f"'{output}': {error.strerror}", hint="check what was given to -o") from None
+
+
+def _takes(text: str) -> bool:
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    # outside of strings JSON is ASCII; a character beyond the first plane is two escapes
+    units = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
 
 def refuse_input_as_output(output: str | None, *sources: str) -> None:
@@ -40,54 +69,71 @@ def refuse_input_as_output(output: str | None, *sources: str) -> None:
     """
     if output is None or output == "-":
         return
-    name = Path(output).name or output
     try:
         target = Path(output)
         if target.is_dir():
-            raise OptionError("cannot_write", f"'{name}' is a folder", hint="give a file name to -o")
+            raise OptionError("cannot_write", f"'{output}' is a folder", hint="give a file name to -o")
         if target.exists() and any(s != "-" and Path(s).exists() and target.samefile(s) for s in sources):
-            raise OptionError("would_overwrite", f"'{name}' is the input itself", hint="give another file to -o")
+            raise OptionError("would_overwrite", f"'{output}' is the input itself", hint="give another file to -o")
     except (OSError, ValueError):
         return  # what is wrong with the paths is said by whoever opens them
 
 
 def _replace(target: Path, text: str) -> None:
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        # "x": a file of that name is somebody else's
-        with partial.open("x", encoding="utf-8") as file:
+    # "x": a file of that name is somebody else's
+    with cleaning_up(), partial.open("x", encoding="utf-8") as file:
+        try:
             file.write(text)
-        partial.replace(target)
-    except FileExistsError:
-        raise
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
+            file.close()
+            partial.replace(target)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
 
 
 def _write_stdout(text: str) -> None:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise  # a reader like `head` has enough: no fault
     except OSError as error:
         # what stays in the buffer would fail again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return  # a reader like `head` has enough: no fault, and a gate still decides the exit code
         raise OptionError(
             "cannot_write", f"standard output: {error.strerror}", hint="make room, or write elsewhere with -o"
         ) from None
 
 
 def utf8_stdout() -> None:
-    """Make standard output take any name of a trace, whatever the locale: what it cannot show is escaped."""
+    """Make standard output take any name of a trace, whatever the locale: what it cannot show is spelled out in ASCII."""
+    codecs.register_error(_SPELLED, _spell)
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
-        reconfigure(errors="backslashreplace")
+        reconfigure(errors=_SPELLED)
 
 
-def terminal_width() -> int:
-    """Return the columns of the terminal, within the widths that the tables are made for."""
-    import shutil
+def screen(output: str | None = None) -> tuple[int, bool]:
+    """Return the columns of a text and whether it may have colours.
 
-    return max(60, min(shutil.get_terminal_size().columns, 120))
+    The width is that of the terminal, or of COLUMNS, within 60 and 200; :data:`~traceanalyzer.render.base.WIDTH` where there is
+    neither. NO_COLOR, TERM=dumb and whatever is no terminal take the colours away.
+    """
+    to_terminal = output in (None, "-") and sys.stdout.isatty()
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns if to_terminal else _columns_given()
+    return max(_NARROWEST, min(columns, _WIDEST)), to_terminal and not plain
+
+
+def _columns_given() -> int:
+    text = os.environ.get("COLUMNS", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 and int(text) else WIDTH
+
+
+def _spell(error: UnicodeError) -> tuple[str, int]:
+    """Spell out what an encoding lacks: lines and punctuation by their like in ASCII, one for one, so that tables stay aligned."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_ASCII)
+    return text.encode("ascii", "backslashreplace").decode("ascii"), error.end

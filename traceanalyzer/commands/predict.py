@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from traceanalyzer.commands.numbers import Duration, parse_times
 from traceanalyzer.commands.output import utf8_stdout, write_output
 from traceanalyzer.errors import OptionError
 from traceanalyzer.render.base import names, render
@@ -15,27 +16,18 @@ from traceanalyzer.render.formats import PREDICTION
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def _times(text: str, what: str) -> tuple[float, ...]:
-    try:
-        found = tuple(float(part) * 1000 for part in text.split(","))
-    except ValueError:
-        raise OptionError(
-            "bad_time", f"{what} {text!r} is no list of microseconds", hint="e.g. --dispatch 40 or --dispatch 40,5"
-        ) from None
-    if not all(0 <= t <= 1e15 for t in found):  # NaN compares false
-        raise OptionError("bad_time", f"{what} {text!r} holds a time that means nothing", hint="microseconds from 0 up")
-    return found
-
-
 def _time_option(name: str, default_us: float, text: str) -> Callable[[_F], _F]:
-    return click.option(name, default=default_us, show_default=True, type=click.FloatRange(0), metavar="US", help=text)
+    return click.option(name, default=default_us, show_default=True, type=Duration("us"), metavar="TIME", help=text)
 
 
 @click.command(name="predict", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
-    "--dispatch", required=True, metavar="US", help="Host time per launch; with commas for several kernels: 40,5."
+    "--dispatch",
+    required=True,
+    metavar="TIME",
+    help="Host time per launch, us without a unit; with commas for several kernels: 40,5.",
 )
-@click.option("--kernel", required=True, metavar="US", help="Self-time per kernel; as many as --dispatch.")
+@click.option("--kernel", required=True, metavar="TIME", help="Self-time per kernel; as many as --dispatch.")
 @_time_option("--sync", 6.0, "Return cost of a synchronise.")
 @_time_option("--latency", 4.0, "Launch latency, submission to device.")
 @_time_option("--record", 2.0, "Host cost of an event record.")
@@ -43,18 +35,22 @@ def _time_option(name: str, default_us: float, text: str) -> Callable[[_F], _F]:
 @_time_option("--clear", 85.0, "Device time of the cache clear of do_bench.")
 @_time_option("--clear-dispatch", 6.0, "Host time of that clear.")
 @click.option(
-    "--calls", default=1_000_000, show_default=True, type=click.IntRange(1), metavar="N", help="Calls in a loop."
+    "--calls", default=1_000_000, show_default=True, type=click.IntRange(1, 10**9), metavar="N", help="Calls in a loop."
 )
 @click.option(
     "--graph-calls",
     default=100,
     show_default=True,
-    type=click.IntRange(1),
+    type=click.IntRange(1, 10**9),
     metavar="N",
     help="Calls unrolled in a graph.",
 )
 @click.option(
-    "--depth", default=None, type=click.IntRange(1), metavar="N", help="Entries of the launch queue; unset: never full."
+    "--depth",
+    default=None,
+    type=click.IntRange(1, 10**9),
+    metavar="N",
+    help="Entries of the launch queue; unset: never full.",
 )
 @click.option("--format", "output_format", type=click.Choice(names(PREDICTION)), default="text", show_default=True)
 def command(
@@ -65,7 +61,7 @@ def command(
     from traceanalyzer.analysis.protocols import Symbols, ladder
     from traceanalyzer.render.prediction import Prediction
 
-    d, k = _times(dispatch, "--dispatch"), _times(kernel, "--kernel")
+    d, k = parse_times(dispatch, "--dispatch"), parse_times(kernel, "--kernel")
     if len(d) != len(k):
         raise OptionError(
             "bad_time", f"{len(d)} dispatch times and {len(k)} kernels", hint="give as many of one as of the other"
@@ -77,4 +73,4 @@ def command(
     readings = {p: round(v / 1000, 6) for p, v in ladder(symbols).items()}
     found = Prediction(readings, [x / 1000 for x in d], [x / 1000 for x in k])
     utf8_stdout()
-    write_output(render(PREDICTION, output_format, found), None)
+    write_output(render(PREDICTION, output_format, found), None, form=output_format)

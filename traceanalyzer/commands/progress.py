@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from traceanalyzer.interrupts import cleaning_up
 from traceanalyzer.trace.source import Progress
 
 if TYPE_CHECKING:
@@ -18,14 +20,19 @@ _WORTH_SHOWING_BYTES = 8 << 20
 @contextmanager
 def reading_progress(enabled: bool) -> Iterator[Progress | None]:
     """Yield a callback for :func:`traceanalyzer.read`, or None when standard error is no terminal."""
-    if not enabled or not sys.stderr.isatty():
+    if not _wanted(enabled):
         yield None
         return
     bar = _Bar()
-    try:
-        yield bar.update
-    finally:
-        bar.stop()
+    with cleaning_up():  # a bar that is left behind hides the cursor
+        try:
+            yield bar.update
+        finally:
+            bar.stop()
+
+
+def _wanted(enabled: bool) -> bool:
+    return enabled and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 class _Bar:
@@ -64,7 +71,7 @@ class _Bar:
 @contextmanager
 def step_progress(enabled: bool) -> Iterator[Callable[[str, int, int], None]]:
     """Yield a function that shows what is being done; it does nothing when standard error is no terminal."""
-    if not enabled or not sys.stderr.isatty():
+    if not _wanted(enabled):
         yield lambda *_: None
         return
     from rich.console import Console

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import click
 
 from traceanalyzer.commands.limits import limit_options
-from traceanalyzer.commands.output import utf8_stdout, write_output
+from traceanalyzer.commands.numbers import Percentage
+from traceanalyzer.commands.output import screen, utf8_stdout, write_output
 from traceanalyzer.commands.progress import reading_progress
+from traceanalyzer.interrupts import cleaning_up
 from traceanalyzer.options import AnalysisOptions, ReadLimits
 from traceanalyzer.render.base import RenderSettings, names, render
 from traceanalyzer.render.formats import RANKS
@@ -19,7 +23,7 @@ from traceanalyzer.render.formats import RANKS
 @click.option("--hta/--no-hta", default=True, help="HolisticTraceAnalysis' numbers beside, where it is installed.")
 @click.option(
     "--late-over",
-    type=click.FloatRange(0),
+    type=Percentage(),
     default=5,
     metavar="PERCENT",
     show_default=True,
@@ -40,7 +44,12 @@ def command(
     from traceanalyzer.api import ranks
 
     limits = ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes)
-    with reading_progress(progress) as callback:
+    # HolisticTraceAnalysis runs in a child, which ends with us
+    with cleaning_up() if hta else nullcontext(), reading_progress(progress) as callback:
         found = ranks(folder, AnalysisOptions(limits=limits), hta=hta, late_over=late_over / 100, progress=callback)
     utf8_stdout()
-    write_output(render(RANKS, output_format, found, RenderSettings(top=top)), output)
+    write_output(
+        render(RANKS, output_format, found, RenderSettings(top=top, width=screen(output)[0])),
+        output,
+        form=output_format,
+    )

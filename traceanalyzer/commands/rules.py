@@ -26,7 +26,7 @@ def rules(output_format: str) -> None:
         width = max(len(r.name) for r in ALL_RULES)
         text = "\n".join(f"{r.code}  {r.name:{width}}  {summary(r)}" for r in ALL_RULES)
     utf8_stdout()
-    write_output(text, None)
+    write_output(text, None, form=output_format)
 
 
 @click.command(name="rule", context_settings={"help_option_names": ["-h", "--help"]})
@@ -44,4 +44,4 @@ def rule(code: str, output_format: str) -> None:
         output_format, lambda r: json.dumps(rule_dict(r), indent=1)
     )(found)
     utf8_stdout()
-    write_output(text, None)
+    write_output(text, None, form=output_format)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from traceanalyzer.errors import OptionError
+from traceanalyzer.interrupts import cleaning_up
 
 _GATHERED_BYTES = 1 << 20
 
@@ -28,7 +29,7 @@ def write_stream(pieces: Iterable[bytes], output: str) -> int:
                 return sum(map(file.write, pieces))
         partial = target.with_name(f".{target.name}.{os.getpid()}.part")
         # "x": a file of that name is somebody else's
-        with partial.open("xb") as file:
+        with cleaning_up(), partial.open("xb") as file:
             try:
                 written = sum(map(file.write, pieces))
                 file.close()
@@ -38,7 +39,7 @@ def write_stream(pieces: Iterable[bytes], output: str) -> int:
                 raise
         return written
     except OSError as error:
-        raise OptionError("cannot_write", f"'{name}': {error.strerror}", hint="check what was given to -o") from None
+        raise OptionError("cannot_write", f"'{output}': {error.strerror}", hint="check what was given to -o") from None
 
 
 def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.report.model import SCHEMA, ReportData, load_every_type
-from traceanalyzer.trace.source import Source
+from traceanalyzer.trace.source import Source, is_endless
 
 MAX_BYTES = 256 << 20
 """Longest report read: a thousand kernels with all their samples take a hundredth."""
@@ -33,13 +33,15 @@ def saved_schema(path: str | Path, pipe: io.BufferedReader | None = None) -> str
 
     Nothing is taken from standard input or from an open ``pipe``.
     """
-    peek = getattr(sys.stdin.buffer if str(path) == "-" else pipe, "peek", None)
+    peek = getattr(getattr(sys.stdin, "buffer", None) if str(path) == "-" else pipe, "peek", None)
     if peek is not None:
         head = peek(_HEAD)[:_HEAD]
     elif str(path) == "-":
         head = b""
     else:
         try:
+            if is_endless(Path(path)):
+                return ""
             with Path(path).open("rb") as file:
                 head = file.read(_HEAD)
         except (OSError, ValueError):
@@ -64,14 +66,12 @@ def read_report(path: str | Path, pipe: io.BufferedReader | None = None) -> Repo
     try:
         # outside of strings only a key can be followed by a colon, and a quote inside a string is escaped
         report = msgspec.json.decode(_CLASS.sub(b'"class_":', content), type=ReportData)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         raise TraceFormatError(
             "bad_report",
-            f"'{source.name}' begins like a saved report but is none of this version ({' '.join(str(error).split())[:160]})",
+            f"'{source.given}' begins like a saved report but is none of this version",
             hint="make it again: traceanalyze report TRACE --format json -o FILE",
         ) from None
     if report.schema != SCHEMA:
-        raise TraceFormatError(
-            "bad_report", f"'{source.name}' is of schema {report.schema[:60]!r}", hint=f"expected {SCHEMA}"
-        )
+        raise TraceFormatError("bad_report", f"'{source.given}' is of another schema", hint=f"expected {SCHEMA}")
     return report

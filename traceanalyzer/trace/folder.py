@@ -19,16 +19,16 @@ def trace_files(folder: str | Path) -> list[Path]:
         if not path.is_dir():
             raise TraceFormatError(
                 "not_a_folder",
-                f"'{path.name}' is {'a file' if path.exists() else 'not there'}",
+                f"'{folder}' is {'a file' if path.exists() else 'not there'}",
                 hint="give the folder that holds one trace a rank",
             )
         found = sorted(p for p in path.iterdir() if _is_trace(p))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it cannot be opened"
-        raise TraceFormatError("cannot_open", f"'{path.name}': {reason}", hint="check the path") from None
+        raise TraceFormatError("cannot_open", f"'{folder}': {reason}", hint="check the path") from None
     if not found:
         raise TraceFormatError(
-            "no_traces", f"'{path.name}' holds no .json or .json.gz file", hint="give the folder that holds the traces"
+            "no_traces", f"'{folder}' holds no .json or .json.gz file", hint="give the folder that holds the traces"
         )
     return found
 

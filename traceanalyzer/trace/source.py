@@ -7,6 +7,7 @@ says where it broke. The expanded size is bounded by :class:`~traceanalyzer.opti
 from __future__ import annotations
 
 import errno
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -24,14 +25,6 @@ _MEMBER_KEPT_BYTES = 1 << 19
 
 SQLITE_MAGIC = b"SQLite format 3\0"
 _GZIP_MAGIC = b"\x1f\x8b"
-_OTHER_FORMATS: tuple[tuple[bytes, str, str], ...] = (
-    (b"PK\x03\x04", "a zip archive", "unpack it and give the trace inside"),
-    (b"\x28\xb5\x2f\xfd", "zstd data", "unpack it first: zstd -d"),
-    (b"\xfd7zXZ", "xz data", "unpack it first: xz -d"),
-    (b"BZh", "bzip2 data", "unpack it first: bunzip2"),
-    (b"\xff\xfe", "UTF-16 text", "save it as UTF-8"),
-    (b"\xfe\xff", "UTF-16 text", "save it as UTF-8"),
-)
 
 
 class _Inflater(Protocol):
@@ -63,11 +56,27 @@ def _inflate_errors() -> tuple[type[Exception], ...]:
     return (zlib.error, EOFError, isal_error)
 
 
+def is_endless(path: Path) -> bool:
+    """Return whether reading may never end: a device, or a file of the kernel that is no file of a disk (``/proc/kmsg``).
+
+    Those of the kernel have no length and content all the same. Raises OSError as :meth:`pathlib.Path.stat` does.
+    """
+    found = path.stat()
+    if stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode):
+        return True
+    return stat.S_ISREG(found.st_mode) and found.st_size == 0 and _of_the_kernel(path)
+
+
+def _of_the_kernel(path: Path) -> bool:
+    return any(path.resolve().is_relative_to(folder) for folder in ("/proc", "/sys", "/dev"))
+
+
 class Source:
     """One input, read once from start to end.
 
     Attributes:
-        name: base name of the file, or ``<stdin>``; never the folder, which may name its owner.
+        name: base name of the file, or ``<stdin>``; never the folder, which may name its owner: this one is for reports.
+        given: the path as it was given, for messages to whoever gave it.
         damaged_at: compressed byte offset where a gzip stream broke off, or ``None``.
         bytes_out: expanded bytes handed out so far.
     """
@@ -83,9 +92,15 @@ class Source:
         self.path: Path | None = None
         self._head: bytes | None = None
         if str(path) == "-":
-            self.name, self.size = "<stdin>", None
+            self.name = self.given = "<stdin>"
+            self.size = None
+            if sys.stdin is None:
+                raise TraceFormatError(
+                    "cannot_open", "standard input is closed", hint="pipe the trace in, or give a file"
+                )
             self._file: IO[bytes] = sys.stdin.buffer
             return
+        self.given = str(path)
         path = self.path = Path(path)
         self.name = path.name or str(path)  # "." and "/" have no name of their own
         if file is not None:
@@ -94,8 +109,12 @@ class Source:
         try:
             if path.is_dir():
                 captured = (path / "trace.json.gz").is_file()
-                hint = f"the capture in it is {self.name}/trace.json.gz" if captured else "give one trace file"
-                raise TraceFormatError("not_a_file", f"'{self.name}' is a folder", hint=hint)
+                hint = f"the capture in it is {path / 'trace.json.gz'}" if captured else "give one trace file"
+                raise TraceFormatError("not_a_file", f"'{self.given}' is a folder", hint=hint)
+            if is_endless(path):
+                raise TraceFormatError(
+                    "not_a_file", f"'{self.given}' is a device, not a file", hint="give one trace file"
+                )
             self._file = path.open("rb")
             self.size = path.stat().st_size
         except OSError as error:
@@ -103,7 +122,7 @@ class Source:
                 errno.ENOENT: "there is no such file",
                 errno.EACCES: "there is no permission to read it",
             }.get(error.errno or 0, error.strerror or "it cannot be opened")
-            raise TraceFormatError("cannot_open", f"'{self.name}': {what}", hint="check the path") from None
+            raise TraceFormatError("cannot_open", f"'{self.given}': {what}", hint="check the path") from None
         except ValueError:
             raise TraceFormatError("cannot_open", "the path holds a null byte", hint="check the path") from None
 
@@ -116,7 +135,7 @@ class Source:
                     if self.bytes_out > self._limits.max_bytes:
                         raise TraceFormatError(
                             "too_large",
-                            f"'{self.name}' holds more than {self._limits.max_bytes} bytes",
+                            f"'{self.given}' holds more than {self._limits.max_bytes} bytes",
                             hint="a real trace? then raise the limit with --max-bytes",
                         )
                     yield piece
@@ -134,14 +153,6 @@ class Source:
     def _is_gzip(self) -> bool:
         head = self.head()
         self.compressed = head.startswith(_GZIP_MAGIC)
-        for magic, what, hint in _OTHER_FORMATS:
-            if head.startswith(magic):
-                raise TraceFormatError(
-                    "unsupported_trace_flavour",
-                    f"'{self.name}' is {what}, not a Chrome JSON trace",
-                    offset=0,
-                    hint=hint,
-                )
         return self.compressed
 
     def _read(self, n: int) -> bytes:
@@ -149,7 +160,7 @@ class Source:
             data = self._file.read(n)
         except OSError as error:
             raise TraceFormatError(
-                "cannot_read", f"'{self.name}': {error.strerror}", hint="check the file or the pipe"
+                "cannot_read", f"'{self.given}': {error.strerror}", hint="check the file or the pipe"
             ) from None
         self._bytes_in = getattr(self, "_bytes_in", 0) + len(data)
         if self._progress is not None:

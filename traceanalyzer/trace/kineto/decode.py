@@ -9,6 +9,7 @@ from traceanalyzer.trace.kineto.fields import keep_fields
 from traceanalyzer.trace.kineto.finish import finish
 from traceanalyzer.trace.kineto.own_events import gzip_note, restore
 from traceanalyzer.trace.kineto.stream import EventStream
+from traceanalyzer.trace.recognise import refusing_others
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.source import Source
 from traceanalyzer.trace.store import Store
@@ -21,7 +22,7 @@ def decode(source: Source, limits: ReadLimits) -> Store:
     and counted in the store's salvage.
     """
     salvage = Salvage()
-    events = EventStream(read_ahead(source.pieces()), source.name, limits, salvage)
+    events = EventStream(read_ahead(refusing_others(source.pieces(), source.given)), source.given, limits, salvage)
     columns = Columns(new_store(source.name, limits, salvage))
     for batch in events.batches():
         columns.add(batch)

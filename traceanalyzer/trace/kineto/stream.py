@@ -109,10 +109,9 @@ class EventStream:
             self._is_object = True
             self._open_object()
         else:
-            shown = self._buffer[:24].decode("utf-8", "replace")
             raise TraceFormatError(
                 "not_json",
-                f"'{self._name}' starts with {shown!r}, a trace starts with '{{' or '['",
+                f"'{self._name}' is no JSON: a trace starts with '{{' or '['",
                 offset=self._base,
                 hint="give the Chrome JSON that torch.profiler's export_chrome_trace wrote",
             )
@@ -156,10 +155,9 @@ class EventStream:
             self._consume(value + 1)
             self._unwrap_array()
         else:
-            shown = self._buffer[value : value + 24].decode("utf-8", "replace")
             raise TraceFormatError(
                 "not_a_trace",
-                f"traceEvents is {shown!r}, expected a list of events",
+                f"'{self._name}': traceEvents is no list of events",
                 offset=self._base + value,
                 hint="give the file that export_chrome_trace wrote",
             )
@@ -172,14 +170,9 @@ class EventStream:
                 offset=self._base + len(self._buffer),
                 hint="record it again; was the process killed while it wrote?",
             )
-        try:
-            keys = list(_OBJECT.decode(self._buffer))
-        except (DecodeError, RecursionError):
-            keys = []
-        shown = ", ".join(repr(k[:30]) for k in keys[:6]) or "none that can be read"
         raise TraceFormatError(
             "not_a_trace",
-            f"'{self._name}' has no traceEvents (its fields: {shown})",
+            f"'{self._name}' is JSON without traceEvents",
             offset=self._base,
             hint="give the Chrome JSON that export_chrome_trace wrote",
         )
