@@ -118,7 +118,7 @@ class FakeCuda(types.SimpleNamespace):
 
     def get_device_properties(self, index: int) -> Any:
         return types.SimpleNamespace(
-            name="Simulated CUDA device",
+            name="Simulated GPU (traceanalyzer)",
             major=9,
             minor=0,
             total_memory=self.limit_bytes,

@@ -42,6 +42,7 @@ def test_every_protocol_of_the_real_adapter_reads_its_closed_form(monkeypatch, t
 def test_predictions_of_the_real_adapter_lie_within_two_percent(monkeypatch, tmp_path):
     capture, found = captured(monkeypatch, tmp_path, [(40_000, 10_000)], FakeCuda(overhead_ns=8000))
     op = capture.report().data.ops[0]
+    assert set(op.readings_predicted) == set(PROTOCOLS) - {"profiler_self_time"}
     for protocol, predicted in op.readings_predicted.items():
         assert predicted == pytest.approx(found[protocol].p50_us, rel=0.02), protocol
 
@@ -73,6 +74,13 @@ def test_work_on_a_stream_of_its_own_makes_readings_that_contradict_the_kernel(m
     cuda = FakeCuda()
     install(monkeypatch, cuda)
     own = cuda.Stream()
-    _, found = captured(monkeypatch, tmp_path, [(40_000, 500_000)], cuda, stream=own)
+    capture, found = captured(monkeypatch, tmp_path, [(40_000, 500_000)], cuda, stream=own)
     assert found["profiler_self_time"].p50_us == 500
     assert found["do_bench"].p50_us < 100 and found["backlog"].p50_us < 100
+    finding = next(f for f in capture.report().data.findings if f.rule == "TA711")
+    assert finding.code == "below-other-stream" and finding.severity == "warning"
+
+
+def test_sound_readings_contradict_nothing(monkeypatch, tmp_path):
+    capture, _ = captured(monkeypatch, tmp_path, [(40_000, 10_000)], FakeCuda(overhead_ns=8000))
+    assert not [f for f in capture.report().data.findings if f.rule == "TA711"]

@@ -56,6 +56,7 @@ from traceanalyzer.doctor.rules.ta707_shared_device import SharedDevice
 from traceanalyzer.doctor.rules.ta708_work_missing import WorkMissing
 from traceanalyzer.doctor.rules.ta709_claim_is_another_number import ClaimIsAnotherNumber
 from traceanalyzer.doctor.rules.ta710_wrong_result import WrongResult
+from traceanalyzer.doctor.rules.ta711_reading_contradicts_run import ReadingContradictsRun
 from traceanalyzer.errors import OptionError
 
 RULES: tuple[type[Rule], ...] = (
@@ -68,6 +69,7 @@ RULES: tuple[type[Rule], ...] = (
     HeavyInstrumentation,
     MixedTrace,
     WrongResult,
+    ReadingContradictsRun,
     CpuBoundQueue,
     EventReadingMisleads,
     Borderline,
@@ -121,7 +123,7 @@ SUPPRESSES: dict[str, frozenset[str]] = {
 """One finding per cause: a rule that fired on a subject silences these on the same subject."""
 
 LEADS = (
-    "TA710", "TA703", "TA701", "TA706", "TA709", "TA304", "TA302", "TA305", "TA505", "TA301", "TA402", "TA401", "TA403", "TA404", "TA405", "TA507",
+    "TA710", "TA711", "TA703", "TA701", "TA706", "TA709", "TA304", "TA302", "TA305", "TA505", "TA301", "TA402", "TA401", "TA403", "TA404", "TA405", "TA507",
     "TA503", "TA707", "TA201", "TA206", "TA207", "TA205", "TA202",
 )  # fmt: skip
 """Which warning the verdict names first: the nearest to the cause."""
