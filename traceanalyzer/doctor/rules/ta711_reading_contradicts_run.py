@@ -30,7 +30,7 @@ References
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.operations import OpFacts
@@ -45,7 +45,9 @@ from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example, Rule
 from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import Threshold
-from traceanalyzer.trace.sidecar import OperationRecord, Sidecar
+
+if TYPE_CHECKING:
+    from traceanalyzer.trace.sidecar import OperationRecord, Sidecar
 
 BELOW = Threshold(
     "reading_below_share", 0.9, "share of the device time",
