@@ -100,6 +100,24 @@ def finding(rule: str = "TA201", text: str = "", **given: Any) -> FindingRow:
     return make(FindingRow, text, **{**usual, **given})
 
 
+def cause(class_: str = "host_op", text: str = "", **given: Any) -> model.LedgerItemRow:
+    """Return a cause of 400 us that recurs in every step."""
+    usual: dict[str, Any] = {
+        "class_": class_, "name": text or "aten::add", "us": 400.0, "share": 0.4, "count": 10, "longest_us": 60.0, "example_at_us": 1234.5,
+        "before": text or "my_kernel", "when": "every_step",
+    }  # fmt: skip
+    return make(model.LedgerItemRow, text, **{**usual, **given})
+
+
+def ledger(text: str = "", **given: Any) -> model.LedgerRow:
+    """Return the ledger of a device of 1000 us that is busy for half of it."""
+    usual: dict[str, Any] = {
+        "window": "span", "span_us": 1000.0, "classes": {"compute": 500.0, "host_op": 400.0, "launch_latency": 100.0},
+        "drained_by": {"late": 400.0, "wait": 100.0}, "items": [cause(text=text), cause("launch_latency", text, us=100.0, share=0.1)],
+    }  # fmt: skip
+    return make(model.LedgerRow, text, **{**usual, **given})
+
+
 def report(text: str = "", **given: Any) -> ReportData:
     """Return a report with the given blocks; ``text`` stands wherever a report holds text."""
     usual: dict[str, Any] = {
@@ -132,6 +150,7 @@ def hostile(text: str, rows: int = 40, kernels: int = 500) -> ReportData:
         kernels=[kernel(f"{text}{n}", variants=several, queue_reason=text, config=text) for n in range(kernels)],
         copies=[kernel(text)] * rows,
         ops=[op(text, text, clear_p50_us=4.0)] * rows,
+        ledger=[ledger(text) for _ in range(rows)],
         idle=[make(model.IdleRow, text, idle_us=1e12, long_pauses=rows, long_us=1e12, unattributed_us=1.0, pauses=[pause] * rows)] * rows,
         findings=[finding(f"TA{n:03}", text, numbers={text: text}, evidence=[Evidence(text, 1e12, 1e9, text)] * 9) for n in range(rows)],
         abstentions=[Abstention(f"TA{n:03}", text) for n in range(rows)],

@@ -21,11 +21,13 @@ def test_what_falls_into_the_first_tenth_is_at_the_start():
 
 
 def test_what_falls_into_the_last_tenth_is_at_the_end():
-    assert found({95_000: 500, 50_000: 60}).when is When.END
+    assert found({95_000: 500, 97_000: 500, 50_000: 60}).when is When.END
 
 
 def test_one_occurrence_that_holds_nearly_all_is_once():
     assert found({40_000: 9000, 60_000: 500, 70_000: 400}).when is When.ONCE
+    # wherever it falls: a pause of most of the window begins early
+    assert found({9_000: 80_000, 95_000: 100}).when is When.ONCE
 
 
 def test_every_step_and_every_kth_step():

@@ -56,12 +56,12 @@ def recurrence(at_ns: Int64, ns: Int64, start_ns: int, end_ns: int, steps_ns: In
     span = end_ns - start_ns
     if total <= 0 or span <= 0:
         return Recurrence(When.IRREGULAR)
+    if int(ns.max()) >= MOST * total:
+        return Recurrence(When.ONCE)
     if int(ns[at_ns - start_ns < _HEAD * span].sum()) >= MOST * total:
         return Recurrence(When.START)
     if int(ns[end_ns - at_ns <= _HEAD * span].sum()) >= MOST * total:
         return Recurrence(When.END)
-    if int(ns.max()) >= MOST * total:
-        return Recurrence(When.ONCE)
     if len(steps_ns) >= _FEW_STEPS and (found := _by_step(at_ns, ns, steps_ns, total)) is not None:
         return found
     parts = np.minimum((at_ns - start_ns) * _PARTS // span, _PARTS - 1)
@@ -93,4 +93,4 @@ def _by_step(at_ns: Int64, ns: Int64, steps_ns: Int64, total: int) -> Recurrence
     if len(large) >= MOST * len(cost):
         return Recurrence(When.EVERY_STEP, every=1)
     apart = np.unique(np.diff(large))
-    return Recurrence(When.KTH_STEP, every=int(apart[0])) if len(apart) == 1 else None
+    return Recurrence(When.KTH_STEP, every=int(apart[0])) if len(apart) == 1 and apart[0] > 1 else None

@@ -13,6 +13,8 @@ from traceanalyzer.report.model import FindingRow, ReportData
 
 OPERATIONS, FINDINGS = 3, 5
 _LEAST_SHARE = 0.005
+_WIDE = 92
+"""Columns from which a table has room for what a reader can do without."""
 _MORE_CODES = 6
 _VERDICT, _NAME, _FACT, _CODE = 480, 40, 120, 28
 
@@ -27,8 +29,7 @@ def trace_facts(report: ReportData) -> tuple[list[str], list[str]]:
     trace = report.trace
     devices = _devices(report)
     held = f"{show.plural(trace.kernels, 'kernel')} on {show.plural(trace.streams, 'stream')}"
-    span = f", {show.duration(trace.span_us)}" if trace.span_us is not None else ""
-    facts = [f"{terminal(trace.name, _NAME)}: {held}{f' of {devices}' if devices else ''}{span}"]
+    facts = [f"{terminal(trace.name, _NAME)}: {held}{f' of {devices}' if devices else ''}"]
     warnings = []
     if trace.simulated:
         warnings.append("SIMULATED: made by a simulator, not recorded on a device")
@@ -64,7 +65,8 @@ def _devices(report: ReportData) -> str:
 
 def operations(report: ReportData) -> Block | None:
     """Return the largest operations with what two timers would read of a call."""
-    if not report.ops:
+    with_work = [op for op in report.ops if op.self_time_p50_us is not None] or report.ops
+    if not with_work:
         return None
     short = blocks.short_names(report)
     rows = [
@@ -72,37 +74,40 @@ def operations(report: ReportData) -> Block | None:
             short.get(op.name, op.name), show.count(op.iterations), show.us(op.self_time_p50_us), show.us(op.dispatch_p50_us),
             show.us(op.readings.get("event_pair")), show.us(op.readings.get("wall_sync_each")), show.queue(op.queue, op.grade),
         ]
-        for op in report.ops[:OPERATIONS]
+        for op in with_work[:OPERATIONS]
     ]  # fmt: skip
-    more = len(report.ops) - OPERATIONS
-    notes = [f"{show.plural(more, 'more operation')}: --section operations"] if more > 0 else []
     columns = ["operation", "calls", "self", "dispatch", "event pair", "wall, synced", "queue"]
-    title = "Operations (per call, us); what other timers would read: --section timers"
-    return Block(title, columns, rows, notes=notes, compact=True)
+    shown = _of(len(rows), len(report.ops))
+    title = f"Operations ({shown}us per call; other timers: --section timers)"
+    return Block(title, columns, rows, compact=True)
 
 
-def kernels(report: ReportData, most: int) -> Block | None:
+def _of(shown: int, every: int) -> str:
+    return "" if shown == every else f"{shown:,} of {every:,}, "
+
+
+def kernels(report: ReportData, most: int, width: int) -> Block | None:
     """Return the kernels that hold at least 0.5 % of kernel time, at most ``most`` of them."""
     if not report.kernels:
         return None
     large = [k for k in report.kernels[:most] if k.share >= _LEAST_SHARE] or report.kernels[:1]
+    narrow = width < _WIDE
     rows = []
     for k in large:
-        several = f" ({len(k.variants)} configs)" if k.variants else ""
+        several = f" ({len(k.variants)} cfg)" if k.variants else ""
         in_graph = k.in_graph == k.count
         rows.append(
             [
                 (k.short_name.strip() or "(no name)") + several, show.us(k.p50_us), show.count(k.count), show.percent(k.share),
-                show.us(k.dispatch_p50_us), show.us(k.event_reading_us), "in graph" if in_graph else show.queue(k.queue, k.grade),
+                *([] if narrow else [show.us(k.dispatch_p50_us)]), show.us(k.event_reading_us),
+                "in graph" if in_graph else show.queue(k.queue, k.grade),
             ]
         )  # fmt: skip
-    hidden = report.kernels[len(large) :]
-    notes = []
-    if hidden:
-        rest = show.percent(sum(k.share for k in hidden))
-        notes.append(f"{show.plural(len(hidden), 'more kernel')} with {rest} of kernel time: --section kernels")
-    columns = ["kernel", "self", "calls", "share", "dispatch", "event pair", "queue"]
-    return Block("Kernels (median, us)", columns, rows, notes=notes, compact=True)
+    shown = _of(len(rows), len(report.kernels))
+    part = f"{show.percent(sum(k.share for k in large))} of kernel time, " if shown else ""
+    title = f"Kernels ({shown}{part}median us; all: --section kernels)"
+    columns = ["kernel", "self", "calls", "share", *([] if narrow else ["dispatch"]), "event pair", "queue"]
+    return Block(title, columns, rows, compact=True)
 
 
 def findings(report: ReportData) -> Block | Lines:
@@ -124,11 +129,9 @@ def findings(report: ReportData) -> Block | Lines:
     if quiet:
         notes.append(f"notes: {_codes(quiet)}")
     example = terminal((loud or report.findings)[0].rule, 20)
-    notes.append(f"numbers, rows, remedies: --section findings; traceanalyze rule {example}")
-    return Block(
-        f"Findings ({len(report.findings)})", ["rule", "level", "subject"], rows, frozenset({2}), notes,
-        labels=frozenset({0, 1}), compact=True,
-    )  # fmt: skip
+    title = f"Findings ({len(report.findings)}; details: --section findings, traceanalyze rule {example})"
+    columns = ["rule", "level", "subject"]
+    return Block(title, columns, rows, frozenset({2}), notes, labels=frozenset({0, 1}), compact=True)
 
 
 def _codes(codes: list[str]) -> str:
@@ -140,11 +143,10 @@ def not_judged(report: ReportData) -> str:
     """Return the line that counts what was not judged, empty where everything was."""
     if not report.abstentions:
         return ""
-    rules = list(dict.fromkeys(a.rule for a in report.abstentions if a.rule != "report"))
-    other = [a for a in report.abstentions if a.rule == "report"]
-    parts = [f"{show.plural(len(rules), 'rule')} ({_codes(rules)})"] if rules else []
-    parts += [show.plural(len(other), "number")] if other else []
-    return f"Not judged: {' and '.join(parts)}; reasons: --section not-judged"
+    rules = len({a.rule for a in report.abstentions if a.rule != "report"})
+    numbers = sum(a.rule == "report" for a in report.abstentions)
+    parts = [show.plural(n, word) for n, word in ((rules, "rule"), (numbers, "number")) if n]
+    return f"Not judged: {' and '.join(parts)} (reasons: --section not-judged)"
 
 
 def footer(report: ReportData) -> Line:

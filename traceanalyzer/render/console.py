@@ -168,7 +168,7 @@ def _cropped(text: str, width: int) -> str:
     if text.startswith("  "):
         return text[: width - 1] + "…"
     name, mark, configs = text.rpartition(" (")
-    if mark and configs.endswith(" configs)"):
+    if mark and configs.endswith((" configs)", " cfg)")):
         return _cropped(name, max(width - len(mark) - len(configs), 6)) + mark + configs
     head = (width - 1) * 2 // 5
     # a short name has a mark of its own where something was cut already

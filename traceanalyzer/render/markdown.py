@@ -8,6 +8,7 @@ from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
 from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.escape import markdown, markdown_code
+from traceanalyzer.render.ledger import cause_table, one_line, spans
 from traceanalyzer.render.marker import marker
 from traceanalyzer.render.measured import conditions_lines, measured_in
 from traceanalyzer.render.opinion import opinion_line
@@ -19,6 +20,7 @@ _NAME = 80
 _TRACE_LINES = 8
 _REASONS = 12
 _OPINION_ROWS = 8
+_LEDGERS = 4
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class _Limits:
     line: int = 300
     reason: int = 240
     note: int = 600
+    causes: int = 5
 
 
 STATUS_WORDS = {"ok": "OK", "suspect": "SUSPECT", "cannot-judge": "CANNOT JUDGE"}
@@ -45,7 +48,7 @@ def render_markdown(report: ReportData, *, top: int = 10) -> str:
     rounds = ((top, 8), (top, 5), (top, 3), (min(top, 8), 3), (min(top, 5), 3), (3, 2), (1, 1))
     # A character takes up to eight when escaped ("@"). At the last limits a report holds under 6,000 characters of
     # the trace in sentences and 40 short cells, so the last round always fits; a test holds this at the worst.
-    for limits in (*(_Limits(*r) for r in rounds), _Limits(1, 1, 200, 80, 60, 200)):
+    for limits in (*(_Limits(*r) for r in rounds), _Limits(1, 1, 200, 80, 60, 200, 1)):
         lines = _lines(report, limits)
         text = "\n".join(lines) + "\n"
         if len(lines) <= MAX_LINES and len(text) <= MAX_CHARACTERS:
@@ -67,6 +70,7 @@ def _lines(report: ReportData, limits: _Limits) -> list[str]:
         "Trace " + "<br>".join(markdown(line, limits.line) for line in about),
         "",
     ]
+    lines += _ledger(report, limits)
     lines += _measured(report, limits)
     kernels = blocks.kernels(report, limits.kernels)
     if kernels is not None:
@@ -91,6 +95,19 @@ def _lines(report: ReportData, limits: _Limits) -> list[str]:
         lines += _folded(f"Not judged ({len(report.abstentions)})", [said + more])
     lines += [f"<sub>{markdown(blocks.conditions(report), limits.note)}</sub>"]
     return lines
+
+
+def _ledger(report: ReportData, limits: _Limits) -> list[str]:
+    """Return where the time of each device went, and the largest causes as a table."""
+    rows = spans(report)
+    if not rows:
+        return []
+    shown = [markdown(one_line(row), limits.sentence) for row in rows[:_LEDGERS]]
+    if len(rows) > _LEDGERS:
+        shown.append(f"and {show.plural(len(rows) - _LEDGERS, 'more device')} in the JSON report")
+    causes = cause_table(report, limits.causes)
+    table = [*pipe_table(causes), ""] if causes is not None and limits.causes else []
+    return [*table, f"<sub>Time of {'<br>'.join(shown)}</sub>", ""]
 
 
 def _measured(report: ReportData, limits: _Limits) -> list[str]:

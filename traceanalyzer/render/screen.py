@@ -6,6 +6,7 @@ from traceanalyzer.render import brief
 from traceanalyzer.render.base import WIDTH
 from traceanalyzer.render.blocks import Line, Lines, Part
 from traceanalyzer.render.console import render_parts
+from traceanalyzer.render.ledger import brief_ledger
 from traceanalyzer.render.measured import measured_in
 from traceanalyzer.render.sections import STATUS_STYLE
 from traceanalyzer.report.model import ReportData
@@ -17,21 +18,21 @@ _FEWEST_KERNELS = 3
 
 def render_screen(report: ReportData, *, top: int = 10, width: int = WIDTH, color: bool = False) -> str:
     """Return the report on about 40 lines of ``width`` columns: verdict, causes, operations, ``top`` kernels, findings."""
-    before, after = _before_the_kernels(report), _after_the_kernels(report)
+    before, after = _before_the_kernels(report, width), _after_the_kernels(report)
     rest = render_parts([*before, *after], width=width).count("\n")
-    # a title, the column titles, the line of what is hidden, and the empty line between parts
-    room = max(_FEWEST_KERNELS, min(top, LINES - rest - 4))
-    kernels = brief.kernels(report, room)
+    # a title, the column titles and the empty line between parts
+    room = max(_FEWEST_KERNELS, min(top, LINES - rest - 3))
+    kernels = brief.kernels(report, room, width)
     return render_parts([*before, *([kernels] if kernels else []), *after], width=width, color=color)
 
 
-def _before_the_kernels(report: ReportData) -> list[Part]:
+def _before_the_kernels(report: ReportData, width: int) -> list[Part]:
     facts, warnings = brief.trace_facts(report)
     head = [Line(brief.verdict(report), STATUS_STYLE[report.verdict.status])]
     parts: list[Part] = [Lines("", head), Lines("", [*map(Line, facts), *(Line(w, "bold") for w in warnings)])]
     measured = [brief.shortened(block) for block in measured_in(report)[:1]]
     operations = None if measured else brief.operations(report)
-    return [*parts, *measured, *([operations] if operations else [])]
+    return [*parts, *brief_ledger(report, width), *measured, *([operations] if operations else [])]
 
 
 def _after_the_kernels(report: ReportData) -> list[Part]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from traceanalyzer.render import blocks
+from traceanalyzer.render import format as show
 from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.escape import markdown, visible
+from traceanalyzer.render.ledger import one_line, spans
 from traceanalyzer.render.markdown import STATUS_WORDS, pipe_table
 from traceanalyzer.render.marker import marker
 from traceanalyzer.render.measured import measured_in
@@ -22,6 +24,7 @@ MAX_CHARACTERS = 16_000
 MAX_COMMAND = 2_000
 _CONDITION_LINES = 6
 _REASONS = 4
+_LEDGERS = 2
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,11 @@ def _lines(report: ReportData, limits: _Limits, command: str) -> list[str]:
         f"**{markdown(verdict.headline, limits.sentence).strip() or 'No verdict.'}**",
         "",
     ]
+    rows = spans(report)
+    for row in rows[:_LEDGERS]:
+        lines += [f"Time of {markdown(one_line(row), limits.sentence)}", ""]
+    if len(rows) > _LEDGERS:
+        lines += [f"and {show.plural(len(rows) - _LEDGERS, 'more device')}, in the whole report", ""]
     captured = measured_in(report)
     kernels = blocks.kernels(report, limits.kernels)
     if captured:
