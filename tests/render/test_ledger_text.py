@@ -64,9 +64,9 @@ def test_compute_is_no_cause_and_what_is_small_takes_no_line():
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"when": "kth_step", "when_every": 4}, "every 4th step"), ({"when": "kth_step", "when_every": 2}, "every 2nd step"),
-        ({"when": "kth_step", "when_every": 11}, "every 11th step"), ({"when": "kth_step", "when_every": 23}, "every 23rd step"),
-        ({"when": "periodic", "when_period_us": 177_000.0}, "each 177 ms"), ({"when": "start"}, "at the start"),
+        ({"when": "kth_step", "every": 4}, "every 4th step"), ({"when": "kth_step", "every": 2}, "every 2nd step"),
+        ({"when": "kth_step", "every": 11}, "every 11th step"), ({"when": "kth_step", "every": 23}, "every 23rd step"),
+        ({"when": "periodic", "period_us": 177_000.0}, "each 177 ms"), ({"when": "start"}, "at the start"),
     ],
 )  # fmt: skip
 def test_when_in_words(given, expected):
@@ -75,7 +75,7 @@ def test_when_in_words(given, expected):
 
 def test_every_answer_has_words():
     for answer in When:
-        assert "_" not in text.when(cause(when=str(answer), when_every=3, when_period_us=5.0))
+        assert "_" not in text.when(cause(when=str(answer), every=3, period_us=5.0))
 
 
 def test_markdown_has_the_causes_as_a_table_and_the_summary_one_line():
@@ -100,4 +100,4 @@ def test_causes_of_real_traces_keep_their_cost(path):
     for row in text.spans(data):
         assert sum(row.classes.values()) == pytest.approx(row.span_us, abs=0.01)
         for item in row.items:
-            assert item.when in set(When) and (item.when != "kth_step") == (item.when_every < 2)
+            assert item.when in set(When) and (item.when != "kth_step") == (item.every < 2)

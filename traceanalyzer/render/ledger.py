@@ -110,9 +110,9 @@ def drained(row: LedgerRow) -> list[str]:
 def when(item: LedgerItemRow) -> str:
     """Return when a cause falls due, in words."""
     if item.when == "kth_step":
-        return f"every {item.when_every}{_ordinal(item.when_every)} step"
+        return f"every {item.every}{_ordinal(item.every)} step"
     if item.when == "periodic":
-        return f"each {show.duration(item.when_period_us)}"
+        return f"each {show.duration(item.period_us)}"
     plain = {"start": "at the start", "end": "at the end", "every_step": "every step"}
     return plain.get(item.when, item.when)
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from traceanalyzer.analysis.ledger import DeviceLedger, LedgerItem, items
 from traceanalyzer.analysis.pipeline import Analysis
-from traceanalyzer.analysis.recurrence import recurrence
 from traceanalyzer.report import model
-from traceanalyzer.trace.tables import Int64
 
 MOST_ITEMS = 40
 """Items a window lists; the classes have the time of all of them."""
@@ -29,7 +25,6 @@ def _row(analysis: Analysis, ledger: DeviceLedger, clean: Callable[[str], str]) 
     device = analysis.trace.devices[ledger.device]
     whole = ledger.window == "span"
     found = items(ledger)
-    steps = _step_starts(analysis, ledger)
     return model.LedgerRow(
         device=device.number,
         owner=device.owner,
@@ -42,25 +37,16 @@ def _row(analysis: Analysis, ledger: DeviceLedger, clean: Callable[[str], str]) 
         after_last_us=_us(ledger.after_last.ns) if whole else None,
         before_first={c.label: _us(ns) for c, ns in ledger.before_first.classes.items()} if whole else {},
         after_last={c.label: _us(ns) for c, ns in ledger.after_last.classes.items()} if whole else {},
-        items=[_item(analysis, ledger, i, steps, clean) for i in found[:MOST_ITEMS]],
+        items=[_item(analysis, ledger, i, clean) for i in found[:MOST_ITEMS]],
         items_left_out=max(0, len(found) - MOST_ITEMS),
     )
 
 
-def _step_starts(analysis: Analysis, ledger: DeviceLedger) -> Int64:
-    """Return where the calls of the first operation begin on a ledger's device, in order; empty without an operation."""
-    rows = analysis.trace.activities
-    device_of_lane = np.array([lane.device for lane in analysis.trace.lanes], dtype=np.int64)
-    of_calls = analysis.operations[0].iterations.rows if analysis.operations else []
-    here = [part[device_of_lane[rows.lane[part]] == ledger.device] for part in of_calls]
-    return np.sort(np.array([int(rows.start_ns[part].min()) for part in here if len(part)], dtype=np.int64))
-
-
 def _item(
-    analysis: Analysis, ledger: DeviceLedger, item: LedgerItem, steps: Int64, clean: Callable[[str], str]
+    analysis: Analysis, ledger: DeviceLedger, item: LedgerItem, clean: Callable[[str], str]
 ) -> model.LedgerItemRow:
+    when = ledger.when(item.segments)
     trace, origin = analysis.trace, analysis.trace.meta.origin_ns
-    falls = recurrence(ledger.start[item.segments], ledger.ns[item.segments], ledger.start_ns, ledger.end_ns, steps)
     return model.LedgerItemRow(
         class_=item.cls.label,
         name=clean(item.name),
@@ -73,7 +59,7 @@ def _item(
         median_example_at_us=_us(item.median_example_ns - origin),
         before=clean(trace.names[trace.activities.name[item.row]]),
         drained_by={d.label: _us(ns) for d, ns in item.drained.items()},
-        when=str(falls.when),
-        when_every=falls.every,
-        when_period_us=_us(falls.period_ns) if falls.period_ns else None,
+        when=str(when.when),
+        every=when.every,
+        period_us=_us(when.period_ns) if when.period_ns else None,
     )

@@ -321,8 +321,8 @@ class LedgerItemRow:
     ``class`` is one of the ledger's classes (docs/ledger.md), ``name`` the API, operator, range, frame or device row,
     ``within`` the innermost range of the user, ``share`` of the window. ``count`` idle intervals met it (of busy classes:
     stretches), the longest for longest_us at example_at_us; ``before`` names the device row after it (of busy classes: the row).
-    ``drained_by`` splits the time by why the device had run dry. ``when`` it falls due: start, end, once, steady, every_step,
-    kth_step (every ``when_every``-th), periodic (each ``when_period_us``) or irregular.
+    ``drained_by`` splits the time by why the device had run dry. ``when`` is start, end, once, steady, every_step, kth_step (every
+    ``every``-th), periodic (each ``period_us``) or irregular.
     """
 
     class_: str
@@ -337,8 +337,8 @@ class LedgerItemRow:
     before: str
     drained_by: dict[str, float]
     when: str = "irregular"
-    when_every: int = 0
-    when_period_us: float | None = None
+    every: int = 0
+    period_us: float | None = None
 
 
 @dataclass(frozen=True)
