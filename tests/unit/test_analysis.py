@@ -96,7 +96,7 @@ def test_ids_are_scoped_by_process_in_merged_ranks(tmp_path):
     data = report(tmp_path, merged_ranks())
     assert data.trace.linked == 8 and data.trace.launches == 8
     assert [(d.device, d.launches_counted) for d in data.devices] == [(0, 3), (1, 3)]
-    assert {k.launch_latency_p50_us for k in data.kernels} == {10.5}
+    assert {(k.device, k.launch_latency_p50_us) for k in data.kernels} == {(0, 10.0), (1, 11.0)}
 
 
 def test_ranks_on_one_device_number_are_kept_apart(tmp_path):

@@ -69,8 +69,8 @@ def graph_replays(trace: Trace, host: Launching, readings: Readings, chosen: Boo
         call = rows.call[heads]
         kernel = [rows.kind[g] == RowKind.KERNEL for g in members]
         known = heads[readings.known[heads]]
-        previous = host.previous[call]
-        has_previous = previous != NO_ROW
+        before = host.before[call]
+        has_previous = before != NO_ROW
         result.append(
             ReplayFacts(
                 api=trace.apis[api],
@@ -84,7 +84,7 @@ def graph_replays(trace: Trace, host: Launching, readings: Readings, chosen: Boo
                 ),
                 span_ns=last_end[call] - rows.start_ns[heads],
                 period_ns=np.diff(rows.start_ns[heads]),
-                dispatch_ns=(calls.start_ns[call] - calls.start_ns[previous])[has_previous],
+                dispatch_ns=(calls.start_ns[call] - calls.start_ns[before])[has_previous],
                 readings_ns=readings.reading_ns[known],
             )
         )

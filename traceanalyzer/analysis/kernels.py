@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.absent import Absent
 from traceanalyzer.analysis.graphs import in_graph
 from traceanalyzer.analysis.launching import Launching
 from traceanalyzer.analysis.queue import QueueVerdict
@@ -39,7 +40,9 @@ class KernelFacts:
     ``config`` is the configuration number where all rows share one, else ``None`` and ``variants`` holds
     (configuration number, facts of its rows). ``in_graph`` counts rows that are nodes of a graph launch: an
     event pair cannot stand around them, so they have no reading of their own. ``rows`` numbers its device rows, by
-    stream and start.
+    stream and start. ``device`` is the row of ``trace.devices`` they ran on. ``exclusive_p50_ns`` is the median of what
+    a row adds to its predecessors' busy time. Without ``reading_p50_ns``, ``no_reading`` says why; a name with
+    several configurations has none, its variants have.
     """
 
     name: int
@@ -57,6 +60,14 @@ class KernelFacts:
     config: int | None
     variants: list[KernelFacts]
     rows: Int64
+    device: int
+    exclusive_p50_ns: float
+    no_reading: Absent | None
+
+
+def populations(table: list[KernelFacts]) -> list[KernelFacts]:
+    """Return the rows that are one population each: variants in place of a name with several configurations."""
+    return [part for facts in table for part in (facts.variants or [facts])]
 
 
 def self_time(durations: Int64, table_total_ns: int) -> SelfTime:
@@ -81,7 +92,7 @@ def kernel_table(
     trace: Trace, host: Launching, found: Waits, readings: Readings, depth: Int64, chosen: Bool,
     judge: Callable[[Int64], QueueVerdict] | None,
 ) -> list[KernelFacts]:  # fmt: skip
-    """Return the facts of every name among the chosen rows, largest total first, ties by name.
+    """Return the facts of every name on every device among the chosen rows, largest total first, ties by name.
 
     ``judge`` gives the queue state of row numbers; without it (copies and fills) there is none.
     """
@@ -92,25 +103,34 @@ def kernel_table(
     total = int(rows.dur_ns[at].sum())
     durations = rows.dur_ns
     has_call = rows.call != NO_ROW
-    previous = np.full(len(rows), NO_ROW, dtype=np.int64)
+    before = np.full(len(rows), NO_ROW, dtype=np.int64)
     interval = np.zeros(len(rows), dtype=np.int64)
     graph = in_graph(trace)
     if len(calls):
-        previous[has_call] = host.previous[rows.call[has_call]]
-        known = previous != NO_ROW
-        interval[known] = calls.start_ns[rows.call[known]] - calls.start_ns[previous[known]]
+        before[has_call] = host.before[rows.call[has_call]]
+        known = before != NO_ROW
+        interval[known] = calls.start_ns[rows.call[known]] - calls.start_ns[before[known]]
+    device_of_lane = np.array([lane.device for lane in trace.lanes], dtype=np.int64)
 
     def facts(part: Int64, queue: QueueVerdict | None, variants: bool) -> KernelFacts:
         opens = part[found.opens_call[part]]
         alone = opens[~graph[opens]]
         read = alone[readings.known[alone]]
-        reading = stats.median(readings.reading_ns[read])
+        overlap, early = np.count_nonzero(readings.overlaps[alone]), np.count_nonzero(readings.early[alone])
+        missing = None
+        if variants and (rows.config[part] != rows.config[part[0]]).any():
+            missing = Absent.SEVERAL_CONFIGURATIONS
+        elif len(read) <= overlap + early:
+            missing = Absent.OVERLAPS if overlap >= early else Absent.BEFORE_LAUNCH
+            if not overlap + early:
+                missing = Absent.IN_GRAPH if graph[part].all() else Absent.NO_LAUNCH
+        reading = stats.median(readings.reading_ns[read]) if missing is None else None
         own = stats.median(durations[read])
         configs = np.unique(rows.config[part]).tolist()
         split = (
             [facts(part[rows.config[part] == c], None, False) for c in configs] if variants and len(configs) > 1 else []
         )
-        dispatched = opens[previous[opens] != NO_ROW]
+        dispatched = opens[before[opens] != NO_ROW]
         return KernelFacts(
             name=int(rows.name[part[0]]),
             time=self_time(durations[part], total),
@@ -127,9 +147,13 @@ def kernel_table(
             config=configs[0] if len(configs) == 1 else None,
             variants=sorted(split, key=lambda f: -f.time.total_ns),
             rows=part,
+            device=int(device_of_lane[rows.lane[part[0]]]),
+            exclusive_p50_ns=float(np.median(found.exclusive_ns[part])),
+            no_reading=missing,
         )
 
-    order = at[np.argsort(rows.name[at], kind="stable")]
-    cuts = np.flatnonzero(np.diff(rows.name[order])) + 1
+    device = device_of_lane[rows.lane]
+    order = at[np.lexsort((at, device[at], rows.name[at]))]
+    cuts = np.flatnonzero((np.diff(rows.name[order]) != 0) | (np.diff(device[order]) != 0)) + 1
     table = [facts(part, judge(part) if judge else None, True) for part in np.split(order, cuts)]
-    return sorted(table, key=lambda f: (-f.time.total_ns, trace.names[f.name]))
+    return sorted(table, key=lambda f: (-f.time.total_ns, trace.names[f.name], f.device))

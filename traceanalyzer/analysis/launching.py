@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from traceanalyzer.analysis import intervals, stats
+from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.launch_names import LAUNCHES, SYNCS, ApiClass
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
 
 BLOCKED_FACTOR = 5
 """A launch call five times the median call is blocked: the queue was full (docs/methodology.md)."""
+
+LEAST_POLLS = 3
+"""So many queries between two launches of a thread are a wait; one or two are the allocator's."""
+
+_QUERY = re.compile(r"(?:Stream|Event)Query", re.I)
 
 REASONS = (
     "after a synchronise",
@@ -37,6 +44,10 @@ class Launching:
         sync_start_ns, sync_end_ns: start of the first and end of the last synchronise between the previous
             launch and this one; meaningful where ``after_sync``.
         after_sync: a synchronise lies between the previous launch of the thread and this one.
+        before: row of the previous call that launches on the same device, of any thread of the process: the
+            dispatch of work that several threads launch together is told in order of time.
+        waits: the call waits for the device: in a synchronise, a copy to the host that blocked, or a poll.
+        wait_start_ns, wait_end_ns: from when to when, meaningful where ``waits``; polls from the first of a stretch.
     """
 
     owns: Bool
@@ -48,6 +59,22 @@ class Launching:
     sync_start_ns: Int64
     sync_end_ns: Int64
     after_sync: Bool
+    before: Int64
+    waits: Bool
+    wait_start_ns: Int64
+    wait_end_ns: Int64
+
+    def waited_ns(self, trace: Trace, thread: Int64, start: Int64, end: Int64) -> Int64:
+        """Return how long each thread waited for the device in an interval of its own (equally long arrays)."""
+        result = np.zeros(len(thread), dtype=np.int64)
+        rows = np.flatnonzero(self.waits)
+        owner = trace.calls.thread[rows]
+        for number in np.intersect1d(owner, thread).tolist():
+            mine, at = rows[owner == number], thread == number
+            result[at] = intervals.covered_length(
+                start[at], np.maximum(start[at], end[at]), self.wait_start_ns[mine], self.wait_end_ns[mine]
+            )
+        return result
 
 
 @dataclass(frozen=True)
@@ -92,6 +119,8 @@ def launching(trace: Trace) -> Launching:
         if has.any():
             sync_start[at[has]] = calls.start_ns[sync_at[first[has]]]
             sync_end[at[has]] = calls.end_ns[sync_at[last[has] - 1]]
+    before = _before(trace, launches, owns)
+    waits, wait_start, wait_end = _waits(trace, launches, syncs)
     return Launching(
         owns,
         by_name,
@@ -102,20 +131,76 @@ def launching(trace: Trace) -> Launching:
         sync_start,
         sync_end,
         after_sync,
+        before,
+        waits,
+        wait_start,
+        wait_end,
     )
 
 
+def _process_of_call(trace: Trace) -> Int64:
+    seen: dict[str, int] = {}
+    process = np.array([seen.setdefault(t.process, len(seen)) for t in trace.threads], dtype=np.int64)
+    return process[trace.calls.thread] if len(trace.calls) else np.empty(0, dtype=np.int64)
+
+
+def _before(trace: Trace, launches: Bool, owns: Bool) -> Int64:
+    """Return the launch before each launch in time, among those of its process and, where it owns rows, its device."""
+    calls, rows = trace.calls, trace.activities
+    before = np.full(len(calls), NO_ROW, dtype=np.int64)
+    at = np.flatnonzero(launches)
+    if not len(at):
+        return before
+    device = np.zeros(len(calls), dtype=np.int64)
+    linked = np.flatnonzero(rows.call != NO_ROW)
+    device[rows.call[linked]] = np.array([lane.device for lane in trace.lanes], dtype=np.int64)[rows.lane[linked]]
+    process = _process_of_call(trace)
+    # a launch whose record is lost is one of its thread: it stands with the launch before it on that thread
+    last_owner = np.maximum.accumulate(np.where(owns[at], np.arange(len(at)), 0))
+    device[at] = device[at[last_owner]]
+    order = at[np.lexsort((at, calls.start_ns[at], device[at], process[at]))]
+    same = (process[order[1:]] == process[order[:-1]]) & (device[order[1:]] == device[order[:-1]])
+    before[order[1:]] = np.where(same, order[:-1], NO_ROW)
+    return before
+
+
+def _waits(trace: Trace, launches: Bool, syncs: Bool) -> tuple[Bool, Int64, Int64]:
+    """Return which calls wait for the device, from when and until when."""
+    calls, rows = trace.calls, trace.activities
+    waits, start, end = syncs.copy(), calls.start_ns.copy(), calls.end_ns.copy()
+    # a copy to the host whose call returns when the copy has ended
+    to_host = np.array(["DtoH" in n for n in trace.names], dtype=bool)
+    at = np.flatnonzero((rows.call != NO_ROW) & (rows.kind == RowKind.MEMCPY))
+    at = at[to_host[rows.name[at]]] if len(at) else at
+    at = at[calls.end_ns[rows.call[at]] >= rows.end_ns[at]]
+    waits[rows.call[at]] = True
+    end[rows.call[at]] = np.maximum(start[rows.call[at]], rows.end_ns[at])
+    # several queries between two launches of a thread are a poll: it lasts from the first to the last
+    query = np.array([_QUERY.search(n) is not None for n in trace.apis], dtype=bool)
+    asked = np.flatnonzero(query[calls.api]) if len(calls) else np.empty(0, dtype=np.int64)
+    if len(asked):
+        stretch = (np.cumsum(launches) + calls.thread * (len(calls) + 1))[asked]
+        first = np.flatnonzero(np.diff(stretch, prepend=stretch[0] - 1) != 0)
+        last = np.concatenate([first[1:], [len(asked)]]) - 1
+        polled = last - first + 1 >= LEAST_POLLS
+        waits[asked[first[polled]]] = True
+        end[asked[first[polled]]] = calls.end_ns[asked[last[polled]]]
+    return waits, start, end
+
+
 def _captured(trace: Trace, candidates: Bool) -> Bool:
-    """Return which launches without device rows lie between the begin and the end of a stream capture."""
+    """Return which launches without device rows lie between the begin and the end of a stream capture, on any thread."""
     calls = trace.calls
-    result = np.zeros(len(calls), dtype=bool)
-    begins = calls.take(np.flatnonzero(calls.api_class == ApiClass.CAPTURE_BEGIN))
-    ends = calls.take(np.flatnonzero(calls.api_class == ApiClass.CAPTURE_END))
-    for start, thread in zip(begins.start_ns.tolist(), begins.thread.tolist(), strict=True):
-        closing = ends.start_ns[(ends.thread == thread) & (ends.start_ns >= start)]
-        stop = int(closing.min()) if len(closing) else np.iinfo(np.int64).max
-        result |= candidates & (calls.start_ns >= start) & (calls.start_ns <= stop)
-    return result
+    begins = np.flatnonzero(calls.api_class == ApiClass.CAPTURE_BEGIN)
+    if not len(begins):
+        return np.zeros(len(calls), dtype=bool)
+    ends = np.flatnonzero(calls.api_class == ApiClass.CAPTURE_END)
+    # calls are sorted by thread and start: the next end behind a begin is its own, if it is of the same thread
+    behind = np.searchsorted(ends, begins)
+    closing = ends[np.minimum(behind, len(ends) - 1)] if len(ends) else begins
+    own = (behind < len(ends)) & (calls.thread[closing] == calls.thread[begins])
+    stop = np.where(own, calls.start_ns[closing], np.iinfo(np.int64).max)
+    return candidates & intervals.overlaps_any(calls.start_ns, calls.start_ns, calls.start_ns[begins], stop)
 
 
 def dispatch(trace: Trace, host: Launching, chosen: Bool) -> list[ThreadDispatch]:
@@ -129,9 +214,9 @@ def dispatch(trace: Trace, host: Launching, chosen: Bool) -> list[ThreadDispatch
     reasons = _interval_reasons(trace, host)
     result = []
     for thread in np.unique(calls.thread[(host.owns | host.by_name) & chosen]).tolist():
-        mine = calls.thread == thread
-        at = np.flatnonzero(mine & host.owns)
-        named = np.flatnonzero(mine & host.by_name)
+        low, high = np.searchsorted(calls.thread, (thread, thread + 1)).tolist()  # calls are sorted by thread
+        at = np.flatnonzero(host.owns[low:high]) + low
+        named = np.flatnonzero(host.by_name[low:high]) + low
         inside = chosen[at[1:]] & chosen[at[:-1]]
         gaps = np.diff(calls.start_ns[at])[inside]
         code = reasons(at)[inside]

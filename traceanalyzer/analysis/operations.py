@@ -6,20 +6,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from traceanalyzer.analysis import intervals, protocols, stats
+from traceanalyzer.analysis.absent import Absent
 from traceanalyzer.analysis.iterations import Iterations
 from traceanalyzer.analysis.launching import Launching
 from traceanalyzer.analysis.protocols import Symbols
 from traceanalyzer.analysis.queue import QueueVerdict
 from traceanalyzer.analysis.replay import replayed
 from traceanalyzer.analysis.steadiness import Steadiness
+from traceanalyzer.analysis.streams import Waits
 from traceanalyzer.analysis.symbols import MachineSymbols, operation_symbols
 from traceanalyzer.options import HEAD_RATIO, LEVEL_SHIFT, MODE_GAP, AnalysisOptions
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.names import is_fill
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
 
+_ROUNDING = 0.01
+_PERIOD_SLACK = 0.05
+"""A sum of medians may exceed the median of sums by this much."""
 LEAST_CLEAR_NS = 4000
 """A fill shorter than this clears no cache (7 us for 50 MiB on the fastest memory)."""
 
@@ -31,8 +37,9 @@ class OpFacts:
     ``clear`` marks device rows that clear a cache before the work: they are shown apart and count in no
     self-time. ``self_ns`` sums the kernels, ``busy_ns`` is the union of the rows, ``span_ns`` first start to
     last end, ``period_ns`` start to start on the device, ``dispatch_ns`` first launch to first launch on the
-    host. ``worked`` numbers the iterations that have work; ``steady`` says whether ``self_ns`` is. Without symbols (no regular shape) there is no
-    ladder and ``no_ladder`` says why.
+    host, over all threads that launch. ``worked`` numbers the iterations that have work; ``steady`` says whether ``self_ns`` is. Without symbols (no regular shape) there is no
+    ladder and ``no_ladder`` says why. ``absent`` says of each reading that is None why; a reading lies between the
+    kernels' exclusive time and the period that the run itself shows.
     """
 
     iterations: Iterations
@@ -49,12 +56,13 @@ class OpFacts:
     readings: dict[str, float | None]
     replays: dict[str, float | None]
     no_ladder: str
+    absent: dict[str, Absent]
     queue: QueueVerdict
     steady: Steadiness
 
 
 def operation(
-    trace: Trace, host: Launching, machine: MachineSymbols, found: Iterations, queue_of: Callable[[Int64], QueueVerdict], clocks_disagree: bool,
+    trace: Trace, host: Launching, waits: Waits, machine: MachineSymbols, found: Iterations, queue_of: Callable[[Int64], QueueVerdict], clocks_disagree: bool,
     options: AnalysisOptions,
 ) -> OpFacts:  # fmt: skip
     """Return the facts of one operation."""
@@ -66,18 +74,27 @@ def operation(
     is_kernel = rows.kind == RowKind.KERNEL
     self_ns = np.array([int(rows.dur_ns[p[is_kernel[p]]].sum()) for p in work], dtype=np.int64)
     starts = np.array([int(rows.start_ns[p[0]]) for p in work], dtype=np.int64)
+    period_ns = np.diff(np.sort(starts))
     first_calls = np.array(
-        [int(trace.calls.start_ns[rows.call[p[0]]]) for p in parts if rows.call[p[0]] != NO_ROW], dtype=np.int64
+        [int(trace.calls.start_ns[c[0]]) for i in worked.tolist() if len(c := found.calls[i])], dtype=np.int64
     )
-    symbols, times, why = _symbols(trace, host, machine, work)
+    symbols, times, why = _symbols(trace, host, waits, machine, found, worked, work)
     if clocks_disagree:
         symbols, why = None, "host and device clocks disagree; launch latency cannot be measured"
     readings: dict[str, float | None] = dict.fromkeys(protocols.PROTOCOLS)
     replays: dict[str, float | None] = dict.fromkeys(protocols.PROTOCOLS)
+    absent = dict.fromkeys(protocols.PROTOCOLS, Absent.CLOCKS if clocks_disagree else Absent.NO_SYMBOLS)
     if symbols is not None:
+        synced = _waits_in_each(trace, host, found, worked)
         readings |= protocols.ladder(symbols)
         replays |= {p: replayed(p, times, symbols) for p in protocols.PROTOCOLS}
+        absent = impossible(readings, symbols, stats.median(period_ns), synced, trace.meta.step_ns)
+        readings |= dict.fromkeys(absent)
+        replays |= dict.fromkeys(
+            [*absent, *impossible(replays, symbols, stats.median(period_ns), synced, trace.meta.step_ns)]
+        )
     readings["profiler_self_time"] = stats.median(self_ns)
+    absent.pop("profiler_self_time", None)
     everything = np.concatenate(work) if work else np.empty(0, dtype=np.int64)
     return OpFacts(
         iterations=found,
@@ -89,13 +106,14 @@ def operation(
         ),
         span_ns=np.array([int(rows.end_ns[p].max() - rows.start_ns[p].min()) for p in work], dtype=np.int64),
         clear_ns=np.array([int(rows.dur_ns[p[clear[p]]].sum()) for p in parts], dtype=np.int64),
-        period_ns=np.diff(starts),
+        period_ns=period_ns,
         dispatch_ns=np.diff(first_calls),
         kernels_per_iteration=float(np.median([np.count_nonzero(is_kernel[p]) for p in work])) if work else 0.0,
         symbols=symbols,
         readings=readings,
         replays=replays,
         no_ladder=why if symbols is None else "",
+        absent=absent,
         queue=queue_of(everything),
         steady=Steadiness(self_ns, *(options.threshold(t) for t in (HEAD_RATIO, LEVEL_SHIFT, MODE_GAP))),
     )
@@ -119,11 +137,52 @@ def _clears(trace: Trace, parts: list[Int64]) -> Bool:
     return clear
 
 
+def _waits_in_each(trace: Trace, host: Launching, found: Iterations, worked: Int64) -> bool:
+    """Return whether a thread that launches waits for the device in most iterations."""
+    first = np.array([c[0] for i in worked.tolist() if len(c := found.calls[i])], dtype=np.int64)
+    first = first[np.argsort(trace.calls.start_ns[first], kind="stable")]
+    if len(first) < 2:
+        return False
+    start = trace.calls.start_ns[first]
+    waited = host.waited_ns(trace, trace.calls.thread[first[1:]], start[:-1], start[1:])
+    return 2 * int(np.count_nonzero(waited)) >= len(waited)
+
+
+def impossible(
+    readings: dict[str, float | None], s: Symbols, period_ns: float | None, synced: bool, step_ns: int
+) -> dict[str, Absent]:
+    """Return the readings that cannot be, with the reason.
+
+    Those of a loop cannot exceed the period that the run itself shows, nor what it must add to it where the run did
+    not wait for the device (a synchronise of its own, the latency, event records); none is below the time that the
+    kernels add to the device's busy time. Where the loop's reading is impossible, so are the inputs of all.
+    """
+    least = s.paired_time * (1 - _ROUNDING) - step_ns
+    bad = {
+        p: Absent.BELOW_EXCLUSIVE
+        for p, v in readings.items()
+        if v is not None and v < (least if p != "wall_nosync" else 0) and p != "profiler_self_time"
+    }
+    if period_ns is None:
+        return bad
+    loop = period_ns * (1 + _PERIOD_SLACK) + step_ns
+    waiting = loop if synced else loop + period_ns + s.latency + s.sync
+    most = {
+        "wall_nosync": loop, "wall_sync_once": loop, "event_loop": loop, "graph_unrolled": loop + s.graph_dispatch,
+        "event_pair": loop + 2 * s.record, "do_bench": loop + 2 * s.record + s.clear_dispatch,
+        "wall_sync_each": waiting + s.latency + s.sync, "event_pair_sync": waiting + s.latency + s.record,
+    }  # fmt: skip
+    above = {p for p, limit in most.items() if (v := readings.get(p)) is not None and v > limit}
+    if above & {"wall_sync_once", "event_loop"}:
+        above = {p for p, v in readings.items() if v is not None and p != "profiler_self_time"}
+    return bad | dict.fromkeys(above, Absent.ABOVE_PERIOD)
+
+
 def _symbols(
-    trace: Trace, host: Launching, machine: MachineSymbols, work: list[Int64]
-) -> tuple[Symbols | None, list[list[tuple[float, float]]], str]:
+    trace: Trace, host: Launching, waits: Waits, machine: MachineSymbols, found: Iterations, worked: Int64, work: list[Int64],
+) -> tuple[Symbols | None, list[list[tuple[float, float]]], str]:  # fmt: skip
     """Estimate dispatch and kernel of each launch from iterations of the commonest shape."""
-    rows, calls = trace.activities, trace.calls
+    rows = trace.activities
     if len(work) < 2:
         return None, [], f"only {len(work)} iteration with device work"
     shapes: dict[tuple[bytes, bytes], list[int]] = {}
@@ -141,13 +200,11 @@ def _symbols(
     lead = leads[regular[0]]
     by_launch = np.argsort(lead, kind="stable")
     places, begins = np.unique(lead[by_launch], return_index=True)
-    kernels = np.add.reduceat(rows.dur_ns[table[:, by_launch]], begins, axis=1)
+    # what a row adds to its predecessors: a dependent launch's self-time holds waiting for them
+    kernels = np.add.reduceat(waits.exclusive_ns[table[:, by_launch]], begins, axis=1)
     owners = rows.call[table[:, places]]
-    previous = host.previous[owners]
-    dispatch = calls.start_ns[owners] - calls.start_ns[previous]
-    # behind a synchronise the host starts anew when it returns; the launch is submitted when its call ends
-    dispatch = np.where(host.after_sync[owners], calls.end_ns[owners] - host.sync_end_ns[owners], dispatch)
-    whole = (previous != NO_ROW).all(axis=1)
+    windows = np.array([found.windows[i] for i in worked[regular].tolist()]) if found.windows is not None else None
+    dispatch, whole = dispatch_of_calls(trace, host, owners, windows)
     if not whole.any():
         return None, [], "no iteration has a launch before it to measure dispatch from"
     times = [
@@ -155,6 +212,40 @@ def _symbols(
     ]
     typical = (np.median(dispatch[whole], axis=0).tolist(), np.median(kernels, axis=0).tolist())
     return operation_symbols(machine, *typical), times, ""
+
+
+def dispatch_of_calls(
+    trace: Trace, host: Launching, owners: Int64, windows: Int64 | None
+) -> tuple[Int64, npt.NDArray[np.bool_]]:
+    """Return the host time to each launch of each call, and which calls have all of them.
+
+    ``owners`` are launch calls, one row a call. Launches are taken in order of time whatever thread made them. The
+    first one's time begins where the launch before it was made, in any thread; told apart by ranges (``windows``,
+    start and end), a call begins with its range and what it does behind its last launch counts to it: nothing outside
+    of the range does. Time in which the host waited for the device is no dispatch.
+    """
+    calls = trace.calls
+    order = np.argsort(calls.start_ns[owners], axis=1, kind="stable")
+    timed = np.take_along_axis(owners, order, axis=1)
+    start, thread = calls.start_ns[timed], calls.thread[timed]
+    begun = np.roll(start, 1, axis=1)
+    before = host.before[timed[:, 0]]
+    whole = before != NO_ROW
+    begun[:, 0] = calls.start_ns[before]
+    behind = np.zeros(len(owners), dtype=np.int64)
+    if windows is not None:
+        whole = np.ones(len(owners), dtype=bool)
+        begun[:, 0] = windows[:, 0]
+        until = np.maximum(start[:, -1], windows[:, 1])
+        behind = until - start[:, -1] - host.waited_ns(trace, thread[:, -1], start[:, -1], until)
+        # what the thread that opens the call waited for there: it closes the range too
+        other = thread[:, 0] != thread[:, -1]
+        behind[other] -= host.waited_ns(trace, thread[other, 0], start[other, -1], until[other])
+    flat = host.waited_ns(trace, thread.ravel(), begun.ravel(), start.ravel())
+    result = start - begun - flat.reshape(start.shape)
+    result[:, 0] += np.maximum(0, behind)
+    back = np.argsort(order, axis=1, kind="stable")
+    return np.take_along_axis(np.maximum(0, result), back, axis=1), whole
 
 
 def _first_of_call(call: Int64, parts: list[Int64]) -> list[Int64]:

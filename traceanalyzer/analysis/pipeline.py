@@ -93,7 +93,7 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
     starved = starved_for_judgement(found, clocks)
     linkage = coverage(trace, host, found, chosen.rows, chosen.calls)
     doubts = Doubts(_link_doubt(linkage, options), _host_doubt(trace))
-    readings = event_readings(trace, host, found)
+    readings = event_readings(trace, host, found, clocks.state is ClockState.OFFSET)
 
     dry = dry_launches(trace, found, depth)
     graph_nodes = in_graph(trace)
@@ -114,7 +114,7 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
         []
         if isinstance(iterations, str)
         else [
-            operation(trace, host, machine, i, queue_of, clocks.state is ClockState.DISAGREE, options)
+            operation(trace, host, found, machine, i, queue_of, clocks.state is ClockState.DISAGREE, options)
             for i in iterations
         ]
     )

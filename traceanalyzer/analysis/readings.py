@@ -10,12 +10,16 @@ import numpy.typing as npt
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.launching import Launching
 from traceanalyzer.analysis.streams import Waits
+from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
 
 
 @dataclass(frozen=True)
 class Readings:
-    """Per device row: the event reading in nanoseconds, where ``known``.
+    """Per device row: the event reading in nanoseconds, where ``known``. It is never below the row's exclusive time.
+
+    ``overlaps`` and ``early`` mark rows that would have a reading, but overlap the row before them on their stream
+    or start before their launch call: outside of the form's domain.
 
     ``latency_ns`` is L: the median time from the return of the launch call to the start of its kernel, over
     starved launches; ``None`` when no launch was starved, and then L = 0 is used, which can only overstate
@@ -26,6 +30,8 @@ class Readings:
     reading_ns: Int64
     known: Bool
     latency_ns: float | None
+    overlaps: Bool
+    early: Bool
 
 
 def submit_latency_ns(trace: Trace, found: Waits, rows: Bool) -> float | None:
@@ -35,12 +41,13 @@ def submit_latency_ns(trace: Trace, found: Waits, rows: Bool) -> float | None:
     return stats.median(activities.start_ns[at] - calls.end_ns[activities.call[at]]) if len(at) else None
 
 
-def event_readings(trace: Trace, host: Launching, found: Waits) -> Readings:
+def event_readings(trace: Trace, host: Launching, found: Waits, offset: bool = False) -> Readings:
     """Return ``reading_i = end_i - max(record_i + L, previous end)`` for rows that open a call.
 
     ``record_i`` is when the host would have issued the start record: the end of the thread's previous launch
     call, or of the synchronise behind it. A first row of a stream, a first launch of a thread and rows
-    without a launch have no reading. For a graph launch the row that opens it stands for the whole replay,
+    without a launch have no reading, nor have rows that overlap the row before them or start before their launch
+    (but where the two clocks are known to be ``offset`` and most may). The record lies before the kernel in its stream: it is stamped no later than the kernel starts. For a graph launch the row that opens it stands for the whole replay,
     up to the end of its last row.
     """
     rows, calls = trace.activities, trace.calls
@@ -48,20 +55,28 @@ def event_readings(trace: Trace, host: Launching, found: Waits) -> Readings:
     reading = np.zeros(n, dtype=np.int64)
     known = found.opens_call & ~found.first
     if not known.any():
-        return Readings(reading, np.zeros(n, dtype=bool), None)
+        nothing = np.zeros(n, dtype=bool)
+        return Readings(reading, nothing, None, nothing, nothing)
     previous = np.full(n, NO_ROW, dtype=np.int64)
     previous[known] = host.previous[rows.call[known]]
     known &= previous != NO_ROW
+    overlaps = known & (rows.start_ns < found.previous_end_ns)
+    early = known & (rows.start_ns < found.launch_start_ns) & ~overlaps & (not offset)
+    known &= ~overlaps & ~early
     at = np.flatnonzero(known)
-    latency = submit_latency_ns(trace, found, found.starved & ~found.after_sync)
-    if latency is None:
-        latency = submit_latency_ns(trace, found, found.starved)
+    # a copy's call may last as long as the copy: kernels tell how long a launch takes, where there are any
+    kernels = rows.kind == RowKind.KERNEL
+    latency = None
+    for some in (kernels & ~found.after_sync, kernels, np.ones(n, dtype=bool)):
+        if latency is None:
+            latency = submit_latency_ns(trace, found, found.starved & some)
     call = rows.call[at]
     record = calls.end_ns[previous[at]]
     record = np.where(host.after_sync[call], np.maximum(record, host.sync_end_ns[call]), record)
-    begun = np.maximum(record + round(latency or 0), found.previous_end_ns[at])
+    stamped = np.minimum(record + round(latency or 0), rows.start_ns[at])
+    begun = np.maximum(stamped, found.previous_end_ns[at])
     reading[at] = last_end_of_call(rows.call, rows.end_ns, len(calls))[call] - begun
-    return Readings(reading, known, latency)
+    return Readings(reading, known, latency, overlaps, early)
 
 
 def last_end_of_call(call: Int64, end_ns: Int64, n_calls: int) -> npt.NDArray[np.int64]:

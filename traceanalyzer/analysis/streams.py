@@ -27,6 +27,8 @@ class Waits:
         sync_wait_ns: the part of host_wait in or directly behind a synchronise.
         starved: the stream was idle when the host called; never true of a first row.
         after_sync: its launch call follows a synchronise directly.
+        exclusive_ns: what it adds to its predecessors' busy time on the stream: end - max(start, previous end), never
+            below 0. It differs from self-time where rows overlap (dependent launch).
     """
 
     first: Bool
@@ -40,6 +42,7 @@ class Waits:
     sync_wait_ns: Int64
     starved: Bool
     after_sync: Bool
+    exclusive_ns: Int64
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def waits(trace: Trace, host: Launching) -> Waits:
     starved = usable & (launch_start >= previous)
     return Waits(
         first, previous, gap, linked, opens, launch_start, host_wait, launch_wait, np.minimum(sync_wait, host_wait),
-        starved, after_sync,
+        starved, after_sync, np.maximum(0, rows.end_ns - np.where(first, rows.start_ns, np.maximum(rows.start_ns, previous))),
     )  # fmt: skip
 
 

@@ -65,13 +65,11 @@ def machine_symbols(
     calls, rows = trace.calls, trace.activities
     records = calls.api_class == ApiClass.EVENT_RECORD
     record = stats.median((calls.end_ns - calls.start_ns)[records])
-    queued = (
-        found.linked
-        & ~found.first
-        & ~found.starved
-        & found.opens_call
-        & (found.launch_start_ns < found.previous_end_ns - 20_000)
-    )
+    queued = found.linked & ~found.first & ~found.starved & found.opens_call
+    # queued ahead: its call had returned, so neither the call nor the way to the device is in the gap
+    returned = np.zeros(len(rows), dtype=np.int64)
+    returned[found.linked] = calls.end_ns[rows.call[found.linked]]
+    queued &= returned < found.previous_end_ns - 20_000
     gap = stats.median(found.gap_ns[queued]) if np.count_nonzero(queued) >= 3 else None
     device = " ".join(d.name for d in trace.devices)
     clear = (

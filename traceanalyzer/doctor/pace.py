@@ -45,14 +45,16 @@ def pace_of(analysis: Analysis, device: DeviceFacts) -> Pace:
             round(reading / own, 3) if reading is not None and own else None, True,
         )  # fmt: skip
     alone = kernels[~inside[kernels]]
-    previous = analysis.host.previous[rows.call[alone]]
+    previous = analysis.host.before[rows.call[alone]]
     known = previous != NO_ROW
     interval = calls.start_ns[rows.call[alone[known]]] - calls.start_ns[previous[known]]
-    steady = np.concatenate([t.steady_ns for t in analysis.threads]) if analysis.threads else interval
+    launching = set(calls.thread[rows.call[alone]].tolist())
+    paces = [t.steady_ns for t in analysis.threads if t.thread in launching]
+    steady = np.concatenate(paces) if paces else interval
     read = alone[readings.known[alone]]
     reading, own = stats.median(readings.reading_ns[read]), stats.median(rows.dur_ns[read])
     same = len(np.unique(rows.name[alone])) == 1 and len(np.unique(rows.config[alone])) == 1
-    one_thread = len(np.unique(calls.thread[rows.call[alone]])) <= 1
+    one_thread = len(launching) <= 1
     return Pace(
         analysis.trace.names[rows.name[alone[0]]] if len(alone) and same else "",
         stats.median(steady) if one_thread and len(steady) else stats.median(interval),

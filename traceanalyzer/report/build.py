@@ -8,6 +8,7 @@ import numpy as np
 
 from traceanalyzer._version import __version__
 from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.absent import Absent
 from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.idle import IdleFacts, Pause
 from traceanalyzer.analysis.kernels import KernelFacts
@@ -265,6 +266,11 @@ def _kernel_row(analysis: Analysis, k: KernelFacts, name: str, short: str) -> mo
         grade=str(k.queue.grade) if k.queue and k.queue.grade else None,
         queue_reason=k.queue.reason if k.queue else "",
         config=analysis.trace.configs[k.config].describe() if k.config is not None else None,
+        device=analysis.trace.devices[k.device].number,
+        owner=analysis.trace.devices[k.device].owner,
+        rank=analysis.origin.device_rank[k.device],
+        exclusive_p50_us=_us(k.exclusive_p50_ns),
+        event_reading_absent=str(k.no_reading or ("" if judged else Absent.CLOCKS)),
         variants=[_kernel_row(analysis, v, name, short) for v in k.variants],
     )
 

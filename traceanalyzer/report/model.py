@@ -196,7 +196,10 @@ class ThreadRow:
 
 @dataclass(frozen=True)
 class KernelRow:
-    """One kernel name (or copy, fill). ``variants``: the same columns per launch configuration, if several.
+    """One kernel name (or copy, fill) on one device. ``variants``: the same columns per launch configuration, if several.
+
+    ``device``, ``owner`` and ``rank`` say where it ran. ``exclusive_p50_us`` is the median of what a run adds to its
+    predecessors' busy time: quote it where rows overlap. ``event_reading_absent`` is the code of why there is no reading.
 
     ``first_us``: its first start, from the trace's start. Kept for comparisons when asked for: ``samples_us``,
     self-times in order of start (evenly thinned where fewer than ``count``), with ``lag_one``, the autocorrelation of all of them.
@@ -227,6 +230,11 @@ class KernelRow:
     grade: str | None
     queue_reason: str
     config: str | None
+    device: int | None = None
+    owner: str = ""
+    rank: int | None = None
+    exclusive_p50_us: float | None = None
+    event_reading_absent: str = ""
     variants: list[KernelRow] = field(default_factory=list)
     first_us: float | None = None
     samples_us: list[float] = field(default_factory=list)
@@ -241,7 +249,8 @@ class OpRow:
     ``clear_p50_us`` and nowhere else. ``readings`` are closed forms of the timing model, ``readings_replayed`` the
     trace's own times through its queue, ``readings_measured`` what a capture measured (p50; empty without a sidecar),
     ``readings_predicted`` the closed forms for exactly those loops, from unprofiled dispatch and calibrated symbols;
-    ``symbols`` is what they were made from (us), ``symbol_sources`` how each was found. ``samples_us`` (self-times of
+    ``readings_absent`` is the code of why a reading is null. ``device`` and ``rank`` are set where the trace has several;
+    ``launches_left_out`` belong to no call. ``symbols`` is what they were made from (us), ``symbol_sources`` how each was found. ``samples_us`` (self-times of
     the ``samples_of`` calls that have work), ``dispatch_samples_us`` and ``lag_one`` as in KernelRow.
     """
 
@@ -269,6 +278,10 @@ class OpRow:
     no_ladder: str
     queue: str
     grade: str | None
+    readings_absent: dict[str, str] = field(default_factory=dict)
+    device: int | None = None
+    rank: int | None = None
+    launches_left_out: int = 0
     samples_of: int = 0
     samples_us: list[float] = field(default_factory=list)
     dispatch_samples_us: list[float] = field(default_factory=list)

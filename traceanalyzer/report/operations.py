@@ -112,6 +112,10 @@ def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str]) -> 
         if op.symbols
         else {},
         no_ladder=op.no_ladder,
+        readings_absent={p: str(code) for p, code in op.absent.items()},
+        device=analysis.trace.devices[found.device].number if found.device is not None else None,
+        rank=analysis.origin.rank_of_process(found.process) if found.process is not None else None,
+        launches_left_out=found.left_out,
         queue=str(op.queue.state),
         grade=str(op.queue.grade) if op.queue.grade else None,
     )

@@ -37,7 +37,7 @@ from typing import ClassVar
 import numpy as np
 
 from traceanalyzer.analysis.clocks import ClockState
-from traceanalyzer.analysis.kernels import KernelFacts
+from traceanalyzer.analysis.kernels import KernelFacts, populations
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import loop
@@ -82,7 +82,7 @@ class EventReadingMisleads(Rule):
             return self.abstain("there is no kernel row")
         if analysis.clocks.state is ClockState.DISAGREE:
             return self.abstain("host and device clocks disagree; a reading subtracts one from the other")
-        judged = [k for k in analysis.kernels if k.reading_p50_ns is not None and k.inflation is not None]
+        judged = [k for k in populations(analysis.kernels) if k.reading_p50_ns is not None and k.inflation is not None]
         if not judged:
             return self.abstain(
                 "no kernel has an event reading (no launch with a predecessor on its stream and thread)"
@@ -103,10 +103,7 @@ class EventReadingMisleads(Rule):
             if len(misled) > 1
             else ""
         )
-        rows = analysis.trace.activities
-        at = np.flatnonzero(
-            (rows.name == lead.name) & analysis.chosen.rows & analysis.readings.known & analysis.waits.opens_call
-        )
+        at = lead.rows[analysis.readings.known[lead.rows] & analysis.waits.opens_call[lead.rows]]
         middle = at[np.argsort(np.abs(analysis.readings.reading_ns[at] - lead.reading_p50_ns), kind="stable")][:3]
         return [
             self.finding(
@@ -142,7 +139,7 @@ class EventReadingMisleads(Rule):
         if not (inflation > ratio and reading - own > excess_us * 1000):
             return False
         rows, known = analysis.trace.activities, analysis.readings.known
-        at = np.flatnonzero((rows.name == kernel.name) & analysis.chosen.rows & known & analysis.waits.opens_call)
+        at = kernel.rows[known[kernel.rows] & analysis.waits.opens_call[kernel.rows]]
         # compared launch by launch, as products: a whole-microsecond trace has kernels of 0 us
         over = analysis.readings.reading_ns[at] > ratio * rows.dur_ns[at]
         # in a backlog the rest is the stream's own gap, not the host

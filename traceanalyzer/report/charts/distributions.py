@@ -37,9 +37,9 @@ def distributions(analysis: Analysis, ops: list[OpRow], kernels: list[KernelRow]
     rows, calls = analysis.trace.activities, analysis.trace.calls
     graph = in_graph(analysis.trace)
     for kernel, facts_of in list(zip(kernels, analysis.kernels, strict=True))[:KERNELS]:
-        at = np.flatnonzero(analysis.chosen.rows & (rows.name == facts_of.name))
+        at = facts_of.rows
         opens = at[analysis.waits.opens_call[at] & ~graph[at]]
-        previous = analysis.host.previous[rows.call[opens]]
+        previous = analysis.host.before[rows.call[opens]]
         dispatch = (calls.start_ns[rows.call[opens]] - calls.start_ns[previous])[previous != NO_ROW]
         values = [("self-time", rows.dur_ns[at]), ("dispatch", dispatch)]
         marks = []
