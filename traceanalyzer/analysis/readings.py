@@ -47,8 +47,9 @@ def event_readings(trace: Trace, host: Launching, found: Waits, offset: bool = F
     ``record_i`` is when the host would have issued the start record: the end of the thread's previous launch
     call, or of the synchronise behind it. A first row of a stream, a first launch of a thread and rows
     without a launch have no reading, nor have rows that overlap the row before them or start before their launch
-    (but where the two clocks are known to be ``offset`` and most may). The record lies before the kernel in its stream: it is stamped no later than the kernel starts. For a graph launch the row that opens it stands for the whole replay,
-    up to the end of its last row.
+    (unless the clocks are known to be ``offset``: then most do). The record lies before the kernel in its stream, so
+    it is stamped no later than the kernel starts. For a graph launch the row that opens it stands for the whole
+    replay, up to the end of its last row.
     """
     rows, calls = trace.activities, trace.calls
     n = len(rows)
