@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from traceanalyzer.report.units import KernelRow, OpRow
+
 if TYPE_CHECKING:
     # parts that most reports lack: their types are not loaded for a report without them
     from traceanalyzer.report.charts.model import Figures
@@ -192,100 +194,6 @@ class ThreadRow:
     kernel_launches: int
     kernel_dispatch_total_us: float
     kernel_dispatch_p50_us: float | None
-
-
-@dataclass(frozen=True)
-class KernelRow:
-    """One kernel name (or copy, fill) on one device. ``variants``: the same columns per launch configuration, if several.
-
-    ``device``, ``owner`` and ``rank`` say where it ran. ``exclusive_p50_us`` is the median of what a run adds to its
-    predecessors' busy time: quote it where rows overlap. ``event_reading_absent`` is the code of why there is no reading.
-
-    ``first_us``: its first start, from the trace's start. Kept for comparisons when asked for: ``samples_us``,
-    self-times in order of start (evenly thinned where fewer than ``count``), with ``lag_one``, the autocorrelation of all of them.
-    """
-
-    name: str
-    short_name: str
-    count: int
-    total_us: float
-    mean_us: float
-    min_us: float
-    p50_us: float
-    p90_us: float
-    max_us: float
-    mad_us: float
-    p50_ci95_us: tuple[float, float] | None
-    share: float
-    linked: int
-    starved: int
-    starved_after_sync: int
-    in_graph: int
-    launch_latency_p50_us: float | None
-    dispatch_p50_us: float | None
-    event_reading_us: float | None
-    inflation: float | None
-    queue_depth_p50: float | None
-    queue: str
-    grade: str | None
-    queue_reason: str
-    config: str | None
-    device: int | None = None
-    owner: str = ""
-    rank: int | None = None
-    exclusive_p50_us: float | None = None
-    event_reading_absent: str = ""
-    variants: list[KernelRow] = field(default_factory=list)
-    first_us: float | None = None
-    samples_us: list[float] = field(default_factory=list)
-    lag_one: float | None = None
-
-
-@dataclass(frozen=True)
-class OpRow:
-    """One call of the thing being measured; ``method`` and ``how`` say how calls were told apart, ``certainty`` how surely.
-
-    ``iterations`` counts calls, ``iterations_without_work`` those that own no device row. Cache clears stand in
-    ``clear_p50_us`` and nowhere else. ``readings`` are closed forms of the timing model, ``readings_replayed`` the
-    trace's own times through its queue, ``readings_measured`` what a capture measured (p50; empty without a sidecar),
-    ``readings_predicted`` the closed forms for exactly those loops, from unprofiled dispatch and calibrated symbols;
-    ``readings_absent`` is the code of why a reading is null. ``device`` and ``rank`` are set where the trace has several;
-    ``launches_left_out`` belong to no call. ``symbols`` is what they were made from (us), ``symbol_sources`` how each was found. ``samples_us`` (self-times of
-    the ``samples_of`` calls that have work), ``dispatch_samples_us`` and ``lag_one`` as in KernelRow.
-    """
-
-    name: str
-    method: str
-    how: str
-    certainty: str
-    iterations: int
-    iterations_without_work: int
-    launches_per_iteration: float
-    kernels_per_iteration: float
-    self_time_p50_us: float | None
-    self_time_ci95_us: tuple[float, float] | None
-    busy_p50_us: float | None
-    span_p50_us: float | None
-    clear_p50_us: float | None
-    period_p50_us: float | None
-    dispatch_p50_us: float | None
-    readings: dict[str, float | None]
-    readings_replayed: dict[str, float | None]
-    readings_measured: dict[str, float | None]
-    readings_predicted: dict[str, float | None]
-    symbols: dict[str, float | list[float]]
-    symbol_sources: dict[str, str]
-    no_ladder: str
-    queue: str
-    grade: str | None
-    readings_absent: dict[str, str] = field(default_factory=dict)
-    device: int | None = None
-    rank: int | None = None
-    launches_left_out: int = 0
-    samples_of: int = 0
-    samples_us: list[float] = field(default_factory=list)
-    dispatch_samples_us: list[float] = field(default_factory=list)
-    lag_one: float | None = None
 
 
 @dataclass(frozen=True)
