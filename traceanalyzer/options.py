@@ -120,6 +120,21 @@ COST_SHARE = Threshold(
     "share of the window",
     "what costs less than a fiftieth, and is worth less, is a note: it decides nothing",
 )
+MENTION_SHARE = Threshold(
+    "mention_share", 0.01, "share of the span", "what costs less than a hundredth of the span is not spoken of"
+)
+MEASURED_LAUNCHES = Threshold(
+    "measured_launches",
+    8,
+    "launches or kernels per call",
+    "a call of more is a step of a program, not a kernel under test",
+)
+MEASURED_SHARE = Threshold(
+    "measured_share",
+    0.8,
+    "share of launches",
+    "four fifths of what the host launches: the trace is there for these calls",
+)
 SAME_WITHIN = Threshold("same_within", 0.01, "relative change", "under 1 % two builds of the same code differ")
 FALSE_DISCOVERY = Threshold(
     "false_discovery", 0.05, "share of differences", "one false difference in twenty (Benjamini-Hochberg, TA705)"
@@ -130,7 +145,7 @@ ANALYSIS_THRESHOLDS: dict[str, Threshold] = {
     t.name: t
     for t in (
         STARVED_FRACTION, FULL_FRACTION, IDLE_SHARE, COPY_SHARE, LOST_SHARE, EARLY_US, SKEW_DISPATCH_SHARE, LONG_PAUSE_US,
-        HEAD_RATIO, LEVEL_SHIFT, MODE_GAP, CLAIM_TOLERANCE, COST_SHARE, SAME_WITHIN, FALSE_DISCOVERY, CLOCK_CHANGE,
+        HEAD_RATIO, LEVEL_SHIFT, MODE_GAP, CLAIM_TOLERANCE, COST_SHARE, MENTION_SHARE, MEASURED_LAUNCHES, MEASURED_SHARE, SAME_WITHIN, FALSE_DISCOVERY, CLOCK_CHANGE,
     )
 }  # fmt: skip
 """Thresholds of the analyses, by name. Those of a rule stand in the rule's file; all of them:

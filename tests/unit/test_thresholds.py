@@ -97,8 +97,8 @@ def outcomes(tmp_path_factory):
     return of
 
 
-IN_ANOTHER_TEST = {("TA201", "derived_ratio"), ("TA204", "blocked_ratio")}
-"""The first decides a sentence of the finding, the second needs a queue too long for an example."""
+IN_ANOTHER_TEST = {("TA201", "derived_ratio"), ("TA204", "blocked_ratio"), ("TA305", "storm_calls")}
+"""The first and the last decide a sentence of the finding, the second needs a queue too long for an example."""
 
 
 @pytest.mark.parametrize(("rule", "threshold"), OF_RULES, ids=[f"{r.code}-{t.name}" for r, t in OF_RULES])
@@ -108,6 +108,15 @@ def test_an_extreme_threshold_changes_what_a_rule_says_to_an_example_and_crashes
     extreme = [outcomes(rule, {threshold.name: value}) for value in EXTREMES]
     if (rule.code, threshold.name) not in IN_ANOTHER_TEST:
         assert any(said != usual for said in extreme)
+
+
+def test_so_many_allocations_in_a_row_are_called_a_storm(tmp_path):
+    rule = next(r for r in RULES if r.code == "TA305")
+    path = tmp_path / "storm.json"
+    write_example(next(e for e in rule.positive if "twelve" in e.title), path)
+    for limit, code in ((12, "storm"), (13, "allocation")):
+        (found,) = rule().check(analyse(ta.read(path), AnalysisOptions(thresholds={"storm_calls": limit})))
+        assert found.code == code and found.numbers["most_calls_in_one_interval"] == 12
 
 
 def analysed(built, tmp_path, **thresholds):

@@ -1,6 +1,7 @@
 """Sentences of findings, made from a template and parameters: the one place where a parameter becomes text.
 
-A template holds ``{parameter}`` or ``{parameter:kind}``: ``time`` (nanoseconds), ``share`` (a part of one as a percentage), ``times`` (a ratio), ``name``
+A template holds ``{parameter}`` or ``{parameter:kind}``: ``time`` (nanoseconds), ``share`` (a part of one as a percentage), ``times`` and ``factor`` (a
+ratio, three digits or one behind the point), ``name``
 (a kernel, operator or range, cut and in backquotes), ``count`` (an integer with its thousands apart). A part in brackets of the form
 ``[[... {parameter} ...]]`` is left out where one of its parameters is None or empty.
 """
@@ -31,6 +32,18 @@ def short(name: str) -> str:
     return short_names([scrub_paths(name)], 60)[0]
 
 
+_SIGNATURE = re.compile(r"[<>]|^(?:void|bool|int|float) ")
+_LONGEST = 60
+
+
+def shown_name(name: str) -> str:
+    """Return the name of a kernel, operator, range or call for a sentence; only what is written as C++ is shortened as C++."""
+    if _SIGNATURE.search(name):
+        return short(name)
+    name = scrub_paths(name)
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 16]}…{name[-15:]}"
+
+
 def show_us(ns: float | None) -> str:
     """Return a duration for a sentence: ``9.8 us``, ``1.21 ms``; ``n/a`` of None."""
     if ns is None:
@@ -56,7 +69,8 @@ _KINDS: dict[str, Callable[[Any], str]] = {
     "time": show_us,
     "share": show_share,
     "times": lambda value: f"{value:.3g}x",
-    "name": lambda value: f"`{short(str(value))}`",
+    "name": lambda value: f"`{shown_name(str(value))}`",
+    "factor": lambda value: f"{value:.1f}x",
     "count": lambda value: f"{value:,}",
 }
 

@@ -23,17 +23,27 @@ from traceanalyzer.doctor.rules.ta205_gaps_inside_op import GapsInsideOp
 from traceanalyzer.doctor.rules.ta206_graph_launch_bound import GraphLaunchBound
 from traceanalyzer.doctor.rules.ta207_flush_too_short import FlushTooShort
 from traceanalyzer.doctor.rules.ta208_rank_inversion import RankInversion
+from traceanalyzer.doctor.rules.ta209_device_gaps import DeviceGaps
+from traceanalyzer.doctor.rules.ta210_device_wait import DeviceWait
+from traceanalyzer.doctor.rules.ta211_host_late import HostLate
 from traceanalyzer.doctor.rules.ta301_sync_in_loop import SyncInLoop
 from traceanalyzer.doctor.rules.ta302_hidden_sync import HiddenSync
 from traceanalyzer.doctor.rules.ta303_blocking_launches import BlockingLaunches
 from traceanalyzer.doctor.rules.ta304_no_closing_sync import NoClosingSync
 from traceanalyzer.doctor.rules.ta305_allocator_in_loop import AllocatorInLoop
+from traceanalyzer.doctor.rules.ta306_data_loading import DataLoading
+from traceanalyzer.doctor.rules.ta307_polling import Polling
+from traceanalyzer.doctor.rules.ta308_host_pause import HostPause
+from traceanalyzer.doctor.rules.ta309_sync_misses_work import SyncMissesWork
+from traceanalyzer.doctor.rules.ta310_exposed_communication import ExposedCommunication
 from traceanalyzer.doctor.rules.ta401_compile_in_window import CompileInWindow
 from traceanalyzer.doctor.rules.ta402_module_load_in_window import ModuleLoad
 from traceanalyzer.doctor.rules.ta403_slow_head import SlowHead
 from traceanalyzer.doctor.rules.ta404_changepoint import Changepoint
 from traceanalyzer.doctor.rules.ta405_drift import Drifting
 from traceanalyzer.doctor.rules.ta406_too_few import TooFew
+from traceanalyzer.doctor.rules.ta407_first_use import FirstUse
+from traceanalyzer.doctor.rules.ta408_graph_setup import GraphSetup
 from traceanalyzer.doctor.rules.ta501_low_duty import LowDuty
 from traceanalyzer.doctor.rules.ta502_gap_dependent_duration import GapDependentDuration
 from traceanalyzer.doctor.rules.ta503_throttle import Throttle
@@ -78,17 +88,27 @@ RULES: tuple[type[Rule], ...] = (
     GraphLaunchBound,
     FlushTooShort,
     RankInversion,
+    DeviceGaps,
+    DeviceWait,
+    HostLate,
     SyncInLoop,
     HiddenSync,
     BlockingLaunches,
     NoClosingSync,
     AllocatorInLoop,
+    DataLoading,
+    Polling,
+    HostPause,
+    SyncMissesWork,
+    ExposedCommunication,
     CompileInWindow,
     ModuleLoad,
     SlowHead,
     Changepoint,
     Drifting,
     TooFew,
+    FirstUse,
+    GraphSetup,
     LowDuty,
     GapDependentDuration,
     Throttle,
@@ -116,14 +136,14 @@ COMPARISON_RULES: tuple[type[ComparisonRule], ...] = (NotComparable, RankInversi
 ALL_RULES: tuple[type[RuleBase], ...] = tuple(sorted({*RULES, *COMPARISON_RULES}, key=lambda r: r.code))
 
 SUPPRESSES: dict[str, frozenset[str]] = {
-    "TA201": frozenset({"TA203", "TA501"}),
+    "TA201": frozenset({"TA203", "TA211", "TA501"}),
     "TA404": frozenset({"TA405", "TA507", "TA605"}),
-    "TA301": frozenset({"TA501"}),
+    "TA309": frozenset({"TA304"}),
 }
 """One finding per cause: a rule that fired on a subject silences these on the same subject."""
 
 LEADS = (
-    "TA710", "TA711", "TA703", "TA701", "TA706", "TA709", "TA304", "TA302", "TA305", "TA505", "TA301", "TA402", "TA401", "TA403", "TA404", "TA405", "TA507",
+    "TA710", "TA711", "TA703", "TA701", "TA706", "TA709", "TA304", "TA309", "TA302", "TA305", "TA505", "TA301", "TA402", "TA401", "TA403", "TA404", "TA405", "TA507",
     "TA503", "TA707", "TA201", "TA206", "TA207", "TA205", "TA202",
 )  # fmt: skip
 """Which warning the verdict names first: the nearest to the cause."""

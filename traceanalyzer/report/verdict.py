@@ -1,15 +1,30 @@
-"""The one sentence: can this be trusted?"""
+"""The sentence that leads a report, in the order of decisions: can the rows be believed, is a claim at risk, what limits the run."""
 
 from __future__ import annotations
 
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import QueueState
+from traceanalyzer.doctor.causes import DeviceCauses, Family, causes
 from traceanalyzer.doctor.finding import Finding, Severity
+from traceanalyzer.doctor.measured import measured
+from traceanalyzer.doctor.message import show_share, show_us
 from traceanalyzer.doctor.registry import LEADS
-from traceanalyzer.doctor.rule import show_us
 from traceanalyzer.report.model import Verdict
+from traceanalyzer.report.soundness import sound_operation
 
 WRONG_RESULT = "TA710"
+LOST = "TA103"
+FAMILY_OF_RULE = {
+    "TA201": Family.DISPATCH, "TA211": Family.DISPATCH, "TA206": Family.DISPATCH, "TA301": Family.WAITS, "TA302": Family.WAITS, "TA307": Family.WAITS,
+    "TA308": Family.PAUSE, "TA306": Family.DATA, "TA401": Family.CODE, "TA402": Family.CODE, "TA407": Family.CODE, "TA408": Family.CODE,
+    "TA305": Family.MEMORY, "TA310": Family.COMMUNICATION, "TA209": Family.DEVICE, "TA210": Family.DEVICE,
+}  # fmt: skip
+"""Which family of costs a rule's finding names; other rules speak of something else than lost time."""
+SOUND_BUSY = 0.9
+"""A device this busy is not held back by anything worth a headline."""
+MUCH_UNKNOWN = 0.2
+"""A part of the span this large without a known cause is said."""
+FEW_UNITS = 3
 
 
 def verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
@@ -23,40 +38,132 @@ def verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
 
 
 def _verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
-    """Return the verdict: cannot-judge on an integrity error or without any queue state, suspect on a warning.
-
-    An error means that numbers are missing or unsound; a device whose queue state is unknown cannot be
-    called good either.
-    """
+    """Return the verdict: cannot-judge on an integrity error or without anything that could be judged, suspect on a warning."""
     errors = [f for f in findings if f.severity is Severity.ERROR]
     if errors:
         # nothing makes up for a wrong result, not even that the times cannot be judged
         wrong = next((f" Also: {f.headline}." for f in findings if f.rule == WRONG_RESULT), "")
         return Verdict("cannot-judge", f"Cannot judge: {errors[0].headline}. {_first_remedy(errors[0])}{wrong}")
-    unknown = [d for d in analysis.devices if d.queue.state is QueueState.UNKNOWN]
-    warnings = [f for f in findings if f.severity is Severity.WARNING]
     if analysis.trace.meta.salvage.incomplete:
         return Verdict(
             "suspect",
             f"Suspect: incomplete trace, it ends at byte {analysis.trace.meta.salvage.first_offset}; the numbers cover "
             "the part that was read. Record it again.",
         )
-    decided = any(not f.rule.startswith("TA1") for f in warnings)
-    if unknown and len(unknown) == len(analysis.devices) and not decided:
-        extra = f" Also: {warnings[0].headline}." if warnings else ""
+    warnings = [f for f in findings if f.severity is Severity.WARNING]
+    rows = [f for f in warnings if f.rule.startswith("TA1")]
+    limits = _limits(analysis, findings)
+    limit = limits[0] if limits else None
+    risk = _claim_at_risk(analysis, warnings)
+    device = max(causes(analysis), key=lambda d: d.ledger.span_ns, default=None)
+    if (
+        (unknown := _unknown_queue(analysis))
+        and risk is None
+        and (limit is None or limit.severity is not Severity.WARNING)
+    ):
+        extra = f" Also: {rows[0].headline}." if rows else ""
         return Verdict(
-            "cannot-judge",
-            f"Cannot judge: queue state unknown, {unknown[0].queue.reason}.{extra} Self-times and gaps stand.",
+            "cannot-judge", f"Cannot judge: queue state unknown, {unknown}.{extra} Self-times and gaps stand."
+        )
+    if risk is not None:
+        extra = _also([*rows, *([limit] if limit and limit.severity is Severity.WARNING else []), *warnings], risk)
+        return Verdict(
+            "suspect", f"Suspect: {_sentence(risk.headline)} {_first_remedy(risk)}{extra}{_confirmed(analysis)}"
+        )
+    if rows and (limit is None or limit.severity is not Severity.WARNING or _spoils(rows[0], limit)):
+        extra = _also([limit] if limit and limit.severity is Severity.WARNING else [], rows[0])
+        return Verdict("suspect", f"Suspect: {_sentence(rows[0].headline)} {_first_remedy(rows[0])}{extra}")
+    if limit is not None and limit.severity is Severity.WARNING:
+        return Verdict(
+            "suspect", f"Suspect: {_limited(analysis, device, limit)} {_first_remedy(limit)}{_also(rows, limit)}"
         )
     if warnings:
-        lead = min(warnings, key=lambda f: LEADS.index(f.rule) if f.rule in LEADS else len(LEADS))
-        also = [f for f in warnings if f is not lead and f.rule.startswith("TA1")]
-        extra = f" Also: {also[0].headline}." if also else ""
-        if not extra and (rest := [f for f in warnings if f.rule not in (lead.rule, "TA202")]):
-            extra = f" Also: {rest[0].headline.split('. ')[0].rstrip('.')}."
-        headline = lead.headline if lead.headline.endswith(".") else f"{lead.headline}."
-        return Verdict("suspect", f"Suspect: {headline} {_first_remedy(lead)}{extra}{_confirmed(analysis)}")
-    return Verdict("ok", f"OK: {_good_news(analysis)}")
+        lead = min(warnings, key=_lead)
+        return Verdict(
+            "suspect",
+            f"Suspect: {_sentence(lead.headline)} {_first_remedy(lead)}{_also(rows, lead)}{_confirmed(analysis)}",
+        )
+    return _nothing_found(analysis, device, limit)
+
+
+def _unknown_queue(analysis: Analysis) -> str:
+    """Return why no device's queue can be judged; empty where one can."""
+    unknown = [d for d in analysis.devices if d.queue.state is QueueState.UNKNOWN]
+    return unknown[0].queue.reason if unknown and len(unknown) == len(analysis.devices) else ""
+
+
+def _claim_at_risk(analysis: Analysis, warnings: list[Finding]) -> Finding | None:
+    """Return the warning that says why a timer around the operations under test reads something else; None where none are, or nothing does."""
+    always = {"TA710", "TA711", "TA706", "TA709", "TA304", "TA309", "TA703", "TA701", "TA505", "TA303", "TA503", "TA707"}
+    tested = bool(measured(analysis))
+    mine = [f for f in warnings if not f.rule.startswith("TA1") and (f.rule in always or (tested and f.rule in LEADS))]
+    if not mine:
+        return None
+    lead = min(mine, key=_lead)
+    costs = [f for f in mine if f.rule in FAMILY_OF_RULE]
+    if lead.rule in FAMILY_OF_RULE and costs:
+        # of causes that cost time the costliest leads, in whatever order the rules are
+        return max(costs, key=lambda f: (f.cost.matters if f.cost else 0.0, -_lead(f)))
+    return lead
+
+
+def _limits(analysis: Analysis, findings: list[Finding]) -> list[Finding]:
+    """Return the findings on what limits the run, the lead first: of the costliest family of a device the costliest, then those of other families."""
+    if not findings:
+        return []
+    weight: dict[tuple[int | None, str, Family], float] = {}
+    for device in causes(analysis):
+        subject = device.subject
+        for family, mask in device.families.items():
+            weight[subject.device, subject.owner, family] = device.share(mask)
+    costly = [f for f in findings if f.rule in FAMILY_OF_RULE and f.cost is not None]
+
+    def order(f: Finding) -> tuple[float, float]:
+        family = weight.get((f.subject.device, f.subject.owner, FAMILY_OF_RULE[f.rule]), 0.0)
+        cost = f.cost.matters if f.cost else 0.0
+        return (max(family, f.cost.worth or 0.0) if f.cost else family, cost)
+
+    return sorted(costly, key=order, reverse=True)
+
+
+def _spoils(rows: Finding, limit: Finding) -> bool:
+    """Return whether what is wrong with the rows matters more than what limits the run: impossible times do, a few lost rows do not."""
+    share = rows.numbers.get("share")
+    if rows.rule == LOST and isinstance(share, float):
+        return share > max(MUCH_UNKNOWN, limit.cost.share if limit.cost else 0.0)
+    return rows.rule == "TA104"
+
+
+def _lead(f: Finding) -> int:
+    return LEADS.index(f.rule) if f.rule in LEADS else len(LEADS)
+
+
+def _also(others: list[Finding], lead: Finding) -> str:
+    for f in others:
+        if f is not lead and f.rule not in (lead.rule, "TA202"):
+            return f" Also: {f.headline.split('. ')[0].rstrip('.')}."
+    return ""
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
+
+
+def _limited(analysis: Analysis, device: DeviceCauses | None, limit: Finding) -> str:
+    """Return the headline of a limit, with how busy the device is, and that the window is short where it is."""
+    text = limit.headline
+    several = len(causes(analysis)) > 1 and limit.subject.device is not None
+    where = f" (device {limit.subject.device})" if several else ""
+    mine = next((d for d in causes(analysis) if d.subject == limit.subject), device)
+    busy = f"; it is busy {show_share(mine.busy_share)}" if mine is not None and "busy" not in text else ""
+    window = " in this window" if _units(analysis) < FEW_UNITS else ""
+    return f"{text}{where}{busy}{window}."
+
+
+def _units(analysis: Analysis) -> int:
+    """Return how often the trace repeats: the most iterations of an operation, or replays of a graph."""
+    counts = [len(op.worked) for op in analysis.operations] + [len(r.opening) for r in analysis.replays]
+    return max(counts, default=0)
 
 
 def _confirmed(analysis: Analysis) -> str:
@@ -75,21 +182,81 @@ def _first_remedy(finding: Finding) -> str:
     return text[0].upper() + text[1:] + "."
 
 
-def _good_news(analysis: Analysis) -> str:
-    device = max(analysis.devices, key=lambda d: d.idle.busy_ns)
-    queue, idle = device.queue, device.idle
-    busy = idle.busy_ns / idle.span_ns if idle.span_ns else 0.0
+def _nothing_found(analysis: Analysis, device: DeviceCauses | None, limit: Finding | None) -> Verdict:
+    """Return OK where the device is busy or the operation under test is sound; else what takes the time, or that nobody knows."""
+    if device is None:
+        return Verdict("ok", "OK: nothing was found against these numbers.")
+    sound = sound_operation(analysis, device)
+    busy = f"The device is busy {show_share(device.busy_share)} of its span"
+    largest = _largest(device)
+    tested = (
+        bool(measured(analysis))
+        and limit is not None
+        and limit.severity is Severity.NOTE
+        and FAMILY_OF_RULE[limit.rule] is Family.DEVICE
+    )
+    if device.busy_share < SOUND_BUSY and sound is None and not tested:
+        unknown = device.share(device.families[Family.UNKNOWN])
+        if unknown >= max(1 - SOUND_BUSY, largest[1] if largest else 0.0):
+            return Verdict(
+                "cannot-judge" if unknown >= MUCH_UNKNOWN else "suspect",
+                f"{'Cannot judge' if unknown >= MUCH_UNKNOWN else 'Suspect'}: {show_share(unknown)} of the device's span has no cause in the trace ({_unknown(device)}). {busy}.",
+            )
+        if largest is not None:
+            return Verdict(
+                "suspect", f"Suspect: {busy}; the most idle time, {show_share(largest[1])}, is {largest[0]}."
+            )
+    parts = []
+    if sound is not None and device.busy_share < SOUND_BUSY:
+        parts.append(
+            f"`{sound.name}` is sound: between its calls the device is busy {show_share(sound.busy)} of the time (median of {sound.calls} calls)"
+        )
+        if limit is not None:
+            parts.append(limit.headline)
+    else:
+        parts.append(_queue_text(device, analysis))
+        if limit is not None and limit.cost is not None and limit.cost.share >= 1 - SOUND_BUSY:
+            parts.append(limit.headline)
+    tail = f"{busy}; {_quote(analysis)}." if measured(analysis) else f"{busy}."
+    return Verdict("ok", f"OK: {'; '.join(parts)}. {tail}")
+
+
+def _quote(analysis: Analysis) -> str:
+    overlapping = any(d.idle.self_time_ns > 1.02 * d.idle.busy_ns for d in analysis.devices)
+    return (
+        "rows overlap: quote the time per call, not the sum of self-times"
+        if overlapping
+        else "quote self-time p50 with its interval and n"
+    )
+
+
+def _largest(device: DeviceCauses) -> tuple[str, float] | None:
+    """Return the largest item of idle time with a cause, and its share of the span."""
+    mask = device.is_idle & ~device.families[Family.UNKNOWN]
+    items = device.items(mask, 1)
+    if not items:
+        return None
+    item = items[0]
+    return (
+        f"{item.cls.label.replace('_', ' ')} ({item.what})" if item.name else item.what,
+        item.ns / device.ledger.span_ns,
+    )
+
+
+def _unknown(device: DeviceCauses) -> str:
+    texts = {
+        "unlinked": "rows without a launch", "unrecorded": "behind launches whose rows are missing", "before_window": "work from before the recording may have run",
+    }  # fmt: skip
+    items = device.items(device.families[Family.UNKNOWN], 1)
+    return texts.get(items[0].cls.label, items[0].cls.label) if items else "nothing"
+
+
+def _queue_text(device: DeviceCauses, analysis: Analysis) -> str:
+    facts = next(d for d in analysis.devices if d.device == device.ledger.device)
+    queue, idle = facts.queue, facts.idle
     met = queue.starved + queue.starved_after_sync + queue.dry
-    # launches behind a running kernel count among those that met an empty queue, not among the starved
-    found = "the stream empty"
-    if queue.dry:
-        some = f"{met - queue.dry} an empty stream, " if met > queue.dry else ""
-        found = f"nothing queued ({some}{queue.dry} only a kernel about to end)"
-    text = {
-        QueueState.GPU_BOUND: f"the queue stays ahead of the device; {met} of {queue.counted} launches found {found}",
-        QueueState.SYNC_BOUND: f"synchronises empty the queue before {queue.starved_after_sync} of {queue.counted} launches",
-        QueueState.MIXED: f"no single cause: {met} of {queue.counted} launches found {found}",
-    }.get(queue.state, "nothing found against these numbers")
-    if idle.long_count and idle.long_ns > 0.1 * idle.span_ns:
-        text += f", and {idle.long_count} long pauses hold {show_us(idle.long_ns)} of the {show_us(idle.span_ns - idle.busy_ns)} idle"
-    return f"{text}. The device is busy {busy:.1%} of its span; quote self-time p50 with its interval and n."
+    if queue.state is QueueState.GPU_BOUND:
+        return f"the queue stays ahead of the device ({met} of {queue.counted} launches came late)"
+    if queue.state is QueueState.UNKNOWN or not queue.counted:
+        return f"nothing holds the device back for long; it is idle {show_us(idle.span_ns - idle.busy_ns)}"
+    return f"the device is kept busy although {met} of {queue.counted} launches came late"

@@ -40,10 +40,15 @@ from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.pipeline import Analysis, DeviceFacts
 from traceanalyzer.analysis.queue import Grade, QueueState
 from traceanalyzer.doctor.captured import unprofiled_dispatch_ns
+from traceanalyzer.doctor.causes import Family, causes
 from traceanalyzer.doctor.example import kernel, launch, loop
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
-from traceanalyzer.doctor.pace import Pace, pace_of
-from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, short, show_us, us
+from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Param, Severity
+from traceanalyzer.doctor.ledger_rule import cost_params
+from traceanalyzer.doctor.measured import measured
+from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.pace import NO_PACE, Pace, pace_of
+from traceanalyzer.doctor.remedies import graph_of
+from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, show_us, us
 from traceanalyzer.doctor.subject import on_device
 from traceanalyzer.options import COPY_SHARE, IDLE_SHARE, STARVED_FRACTION, Threshold
 
@@ -55,6 +60,17 @@ DERIVED_RATIO = Threshold(
 )
 
 
+_FOUND = (
+    "[[On device {device}, ]]{late} of {counted} launches ({late_share:share}) found the stream empty[[ ({empty} of them) or only a kernel about to end ({ending})]] "
+    "and the device was idle {idle:share} of its time: it waits for the host."
+)
+_BEHIND = (
+    "[[ Without the profiler the capture measured {unprofiled_ns:time} of host time per call for {unprofiled_busy_ns:time} of device time, so {unprofiled_bound}.]]"
+    "[[ Without the profiler it very likely is CPU-bound too: kernel / dispatch is {ratio_under}, under {ratio_limit}.]]"
+    "[[ Without the profiler, which slows the host, it may not be: kernel / dispatch is {ratio_over}.]][[ Graded {grade}: {doubt}.]]"
+)
+
+
 class CpuBoundQueue(Rule):
     """Most launches meet an empty stream."""
 
@@ -62,6 +78,31 @@ class CpuBoundQueue(Rule):
     name = "cpu-bound-queue"
     family = "queue"
     thresholds = (STARVED_FRACTION, IDLE_SHARE, COPY_SHARE, DERIVED_RATIO)
+    messages: ClassVar[dict[str, Message]] = {
+        "kernel": Message(
+            "CPU-bound queue. {what:name} takes {kernel_ns:time} on the device but is dispatched every {dispatch_ns:time}"
+            "[[; an unsynced event pair would read about {headline_reading_ns:time} ({inflation:factor})]]",
+            _FOUND
+            + " {what:name} takes {kernel_ns:time} on the device but is dispatched every {dispatch_ns:time}[[; an unsynced event pair would read about "
+            "{reading_ns:time} ({inflation:factor})]]." + _BEHIND,
+        ),
+        "call": Message(
+            "CPU-bound queue. A call of {what:name} ({kernels} kernels) takes {kernel_ns:time} on the device but is dispatched every {dispatch_ns:time}",
+            _FOUND
+            + " A call of {what:name} ({kernels} kernels) takes {kernel_ns:time} on the device but is dispatched every {dispatch_ns:time}"
+            "[[; an unsynced event pair would read about {reading_ns:time}]]." + _BEHIND,
+        ),
+        "program": Message(
+            "the host launches too late (CPU-bound queue): the device waits {cost_ns:time}, {share:share} of its span, for it, most in {top:name} ({top_ns:time})",
+            _FOUND
+            + " It waits {cost_ns:time} ({share:share} of {span_ns:time}) for its next launch: {top:name} {top_ns:time} in {top_count:count} places"
+            "[[, {second:name} {second_ns:time}]][[, {third:name} {third_ns:time}]].[[ Graded {grade}: {doubt}.]]",
+        ),
+        "pace-unknown": Message(
+            "CPU-bound queue. The host launches too slowly to keep the device busy",
+            _FOUND + "[[ Graded {grade}: {doubt}.]]",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example("a 10 us kernel every 40 us", loop(12, 40, 10), allows=("TA202",)),
         Example(
@@ -97,45 +138,35 @@ class CpuBoundQueue(Rule):
 
     def _finding(self, analysis: Analysis, device: DeviceFacts) -> Finding:
         queue, idle = device.queue, device.idle
-        pace = pace_of(analysis, device)
+        ledger = next((c for c in causes(analysis) if c.ledger.device == device.device), None)
+        lost = ledger.families[Family.DISPATCH] if ledger else None
+        tested = bool(measured(analysis))
+        pace = pace_of(analysis, device) if tested else NO_PACE
         late = queue.starved + queue.dry
         idle_share = 1 - idle.busy_ns / idle.span_ns
-        ratio_limit = analysis.options.threshold(DERIVED_RATIO)
-        found = (
-            f"nothing queued ({queue.starved} an empty stream, {queue.dry} only a kernel about to end)"
-            if queue.dry
-            else "the stream empty"
+        unprofiled = self._unprofiled(analysis)
+        limit = analysis.options.threshold(DERIVED_RATIO)
+        known = pace.kernel_ns is not None and pace.dispatch_ns and unprofiled["unprofiled_ns"] is None
+        ratio = (
+            round(pace.kernel_ns / pace.dispatch_ns, 2)
+            if known and pace.kernel_ns is not None and pace.dispatch_ns
+            else None
         )
-        label = analysis.trace.devices[device.device].label
-        where = f"On device {label}, " if len(analysis.devices) > 1 else ""
-        message = (
-            f"{where}{late} of {queue.counted} launches ({late / queue.counted:.0%}) found {found} and the device was "
-            f"idle {idle_share:.0%} of its time: it waits for the host. {self._sentence(pace)}"
-        )
-        unprofiled = pace.kernel_ns is not None and pace.dispatch_ns and pace.kernel_ns / pace.dispatch_ns
-        if measured := self._unprofiled(analysis):
-            message += f" {measured}"
-        elif unprofiled and unprofiled < ratio_limit:
-            message += f" Without the profiler it very likely is CPU-bound too: kernel / dispatch is {unprofiled:.2f}, under {ratio_limit}."
-        elif unprofiled:
-            message += (
-                f" Without the profiler, which slows the host, it may not be: kernel / dispatch is {unprofiled:.2f}."
-            )
-        if queue.reason:
-            message += f" Graded {queue.grade}: {queue.reason}."
-        rows = device.rows[analysis.starved[device.rows] & ~analysis.waits.after_sync[device.rows]]
-        typical = (
-            rows[
-                np.argsort(np.abs(analysis.waits.gap_ns[rows] - np.median(analysis.waits.gap_ns[rows])), kind="stable")
-            ][:3]
-            if len(rows)
-            else rows
-        )
-        return self.finding(
-            Severity.WARNING, queue.grade or Grade.HINT, on_device(analysis, device.device),
-            f"CPU-bound queue. {self._sentence(pace)}",
-            message,
-            {
+        params: dict[str, Param] = {
+            "device": analysis.trace.devices[device.device].label if len(analysis.devices) > 1 else "", "late": late, "counted": queue.counted,
+            "late_share": round(late / queue.counted, 6), "empty": queue.starved if queue.dry else None, "ending": queue.dry if queue.dry else None,
+            "idle": round(idle_share, 6), "what": pace.what, "kernels": pace.kernels, "kernel_ns": pace.kernel_ns, "dispatch_ns": pace.dispatch_ns,
+            "reading_ns": pace.reading_ns if pace.inflation is not None else None, "inflation": pace.inflation,
+            "headline_reading_ns": pace.reading_ns if pace.inflation is not None and len(analysis.devices) == 1 else None,
+            "ratio_under": ratio if ratio is not None and ratio < limit else None, "ratio_over": ratio if ratio is not None and ratio >= limit else None,
+            "ratio_limit": limit, "grade": str(queue.grade), "doubt": queue.reason,
+            **unprofiled,
+        }  # fmt: skip
+        if ledger is not None and lost is not None:
+            params |= cost_params(ledger, lost) | {"device": params["device"]}
+        return self.say(
+            self._code(pace, tested, params), Severity.WARNING, queue.grade or Grade.HINT, on_device(analysis, device.device), params,
+            numbers={
                 "launches": queue.counted, "starved": queue.starved, "too_late": queue.dry,
                 "starved_fraction": round(late / queue.counted, 6),
                 "threshold_starved_fraction": analysis.options.threshold(STARVED_FRACTION),
@@ -143,41 +174,50 @@ class CpuBoundQueue(Rule):
                 "dispatch_p50_us": us(pace.dispatch_ns), "kernel_p50_us": us(pace.kernel_ns),
                 "event_reading_us": us(pace.reading_ns), "inflation": pace.inflation,
             },
-            [
-                activity_evidence(analysis, int(row), f"the stream had been empty for {show_us(int(analysis.waits.gap_ns[row]))}")
-                for row in np.sort(typical).tolist()
-            ],
-            self._remedy(analysis, pace),
+            evidence=self._typical(analysis, device),
+            remedy=self._remedy(analysis, pace, tested),
+            cost=ledger.cost(lost) if ledger is not None and lost is not None else None,
         )  # fmt: skip
 
     @staticmethod
-    def _unprofiled(analysis: Analysis) -> str:
-        """Return what a capture measured of the host without the profiler; empty where none did, or for several operations."""
+    def _code(pace: Pace, tested: bool, params: dict[str, Param]) -> str:
+        if not tested:
+            return "program" if params.get("top") else "pace-unknown"
+        if pace.kernel_ns is None or pace.dispatch_ns is None:
+            return "pace-unknown"
+        return "call" if pace.kernels > 1 else "kernel"
+
+    @staticmethod
+    def _typical(analysis: Analysis, device: DeviceFacts) -> list[Evidence]:
+        """Return three launches that found the stream empty for a typical time."""
+        rows = device.rows[analysis.starved[device.rows] & ~analysis.waits.after_sync[device.rows]]
+        gaps = analysis.waits.gap_ns[rows]
+        if len(rows):
+            rows = rows[np.argsort(np.abs(gaps - np.median(gaps)), kind="stable")][:3]
+        return [
+            activity_evidence(
+                analysis, int(row), f"the stream had been empty for {show_us(int(analysis.waits.gap_ns[row]))}"
+            )
+            for row in np.sort(rows).tolist()
+        ]
+
+    @staticmethod
+    def _unprofiled(analysis: Analysis) -> dict[str, Param]:
+        """Return what a capture measured of the host without the profiler; None where none did, or for several operations."""
+        missing: dict[str, Param] = {"unprofiled_ns": None, "unprofiled_busy_ns": None, "unprofiled_bound": None}
         if len(analysis.operations) != 1:
-            return ""
+            return missing
         op = analysis.operations[0]
         host, own = unprofiled_dispatch_ns(analysis, op.iterations.name), stats.median(op.busy_ns)
         if not host or not own:
-            return ""
-        says = (
-            "so the queue is CPU-bound without it too" if own < host else "so without it the device has the longer part"
-        )
-        return f"Without the profiler the capture measured {show_us(host)} of host time per call for {show_us(own)} of device time, {says}."
+            return missing
+        bound = "the queue is CPU-bound without it too" if own < host else "without it the device has the longer part"
+        return {"unprofiled_ns": host, "unprofiled_busy_ns": own, "unprofiled_bound": bound}
 
     @staticmethod
-    def _sentence(pace: Pace) -> str:
-        if pace.kernel_ns is None or pace.dispatch_ns is None:
-            return "The host launches too slowly to keep the device busy."
-        what = f"`{short(pace.what)}`" if pace.what else "The typical kernel"
-        text = (
-            f"{what} takes {show_us(pace.kernel_ns)} on the device but is dispatched every {show_us(pace.dispatch_ns)}"
-        )
-        if pace.reading_ns is not None and pace.inflation is not None:
-            text += f"; an unsynced event pair would read about {show_us(pace.reading_ns)} ({pace.inflation:.1f}x)"
-        return text + "."
-
-    @staticmethod
-    def _remedy(analysis: Analysis, pace: Pace) -> list[str]:
+    def _remedy(analysis: Analysis, pace: Pace, tested: bool) -> list[str]:
+        if not tested:
+            return [graph_of(analysis), "fuse operators, so that there are fewer launches"]
         remedy = ["quote profiler self-time for the kernel, and call the wall time what it is: dispatch"]
         if pace.in_graph:
             remedy.append(

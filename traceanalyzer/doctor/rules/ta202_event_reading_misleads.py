@@ -42,6 +42,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, short, show_us, us
 from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import Threshold
@@ -93,6 +94,8 @@ class EventReadingMisleads(Rule):
             return []
         misled.sort(key=lambda k: -k.time.total_ns)
         share = sum(k.time.share for k in misled)
+        # nobody times the kernels of a training step with event pairs: there it is worth knowing, no more
+        tested = bool(measured(analysis))
         lead = misled[0]
         full = analysis.trace.names[lead.name]
         name = short(full)
@@ -107,7 +110,7 @@ class EventReadingMisleads(Rule):
         middle = at[np.argsort(np.abs(analysis.readings.reading_ns[at] - lead.reading_p50_ns), kind="stable")][:3]
         return [
             self.finding(
-                Severity.WARNING if share >= analysis.options.threshold(READING_GRAVE_SHARE) else Severity.NOTE, Grade.DERIVED, Subject(SubjectKind.KERNEL, name=full),
+                Severity.WARNING if tested and share >= analysis.options.threshold(READING_GRAVE_SHARE) else Severity.NOTE, Grade.DERIVED, Subject(SubjectKind.KERNEL, name=full),
                 f"event readings mislead. For `{name}` {one}.",
                 f"{others}{'for' if others else 'For'} `{name}` {one}, over the limits of {ratio:.2f}x and {excess:g} us. "
                 "It would measure the host, not the kernel.",

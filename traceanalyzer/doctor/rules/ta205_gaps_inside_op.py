@@ -29,21 +29,24 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.operations import OpFacts
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade, QueueState
+from traceanalyzer.doctor.causes import DeviceCauses, causes
 from traceanalyzer.doctor.example import (
     kernel,
     launch,
 )
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
+from traceanalyzer.doctor.measured import measured
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
     activity_evidence,
-    short,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import on_operation
@@ -59,6 +62,13 @@ class GapsInsideOp(Rule):
     name = "gaps-inside-op"
     family = "queue"
     thresholds = (GAP_SHARE,)
+    messages: ClassVar[dict[str, Message]] = {
+        "gaps": Message(
+            "{op:name} idles inside a call",
+            "A call of {op:name} spans {span_ns:time} on the device, of which {idle_ns:time} ({share:share}) is idle: its kernels take {self_ns:time} together. "
+            "A span or an event pair would count the gaps.",
+        )
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "three kernels 7 us apart",
@@ -71,7 +81,15 @@ class GapsInsideOp(Rule):
                     kernel(100 * i + (10, 17, 42)[j], k, 10 * i + j + 1, n),
                 )
             ),
-            allows=("TA201", "TA202", "TA406", "TA504", "TA501", "TA203"),
+            allows=(
+                "TA201",
+                "TA202",
+                "TA406",
+                "TA504",
+                "TA501",
+                "TA203",
+                "TA209",
+            ),
         ),
     )
     negative: ClassVar[tuple[Example, ...]] = (
@@ -94,35 +112,48 @@ class GapsInsideOp(Rule):
         if not analysis.operations:
             return self.abstain(f"no operation was found: {analysis.no_operations}")
         found = []
+        limit = analysis.options.threshold(GAP_SHARE)
         bound = any(d.queue.state is QueueState.CPU_BOUND for d in analysis.devices)
-        for op in analysis.operations:
+        devices = {d.ledger.device: d for d in causes(analysis)}
+        for op in measured(analysis):
             if op.kernels_per_iteration < 2 or not len(op.span_ns):
                 continue
-            span, busy = float(np.median(op.span_ns)), float(np.median(op.busy_ns))
-            idle = 1 - busy / span if span else 0.0
-            if idle <= analysis.options.threshold(GAP_SHARE):
+            device = devices.get(_device(analysis, op))
+            if device is None:
                 continue
+            # what another call runs meanwhile is no idle time of this one
+            span, idle_ns = float(np.median(op.span_ns)), float(np.median(_idle_inside(analysis, op, device)))
+            idle = idle_ns / span if span else 0.0
+            if idle <= limit:
+                continue
+            params: dict[str, Param] = {
+                "op": op.iterations.name, "span_ns": span, "idle_ns": idle_ns, "share": round(idle, 6), "self_ns": stats.median(op.self_ns),
+            }  # fmt: skip
             found.append(
-                self.finding(
-                    Severity.NOTE if bound else Severity.WARNING,
-                    Grade.PROVEN,
-                    on_operation(analysis, op),
-                    f"`{short(op.iterations.name)}` idles inside a call",
-                    f"A call of `{short(op.iterations.name)}` spans {show_us(span)} on the device, of which {show_us(span - busy)} ({idle:.0%}) is idle: "
-                    f"its kernels take {show_us(stats.median(op.self_ns))} together. A span or an event pair would count the gaps.",
-                    {
-                        "span_p50_us": us(span),
-                        "busy_p50_us": us(busy),
-                        "idle_share": round(idle, 6),
-                        "threshold_idle_share": analysis.options.threshold(GAP_SHARE),
-                        "kernels_per_call": op.kernels_per_iteration,
-                        "self_time_p50_us": us(stats.median(op.self_ns)),
+                self.say(
+                    "gaps", Severity.NOTE if bound else Severity.WARNING, Grade.PROVEN, on_operation(analysis, op), params,
+                    numbers={
+                        "span_p50_us": us(span), "idle_p50_us": us(idle_ns), "idle_share": round(idle, 6), "threshold_idle_share": limit,
+                        "kernels_per_call": op.kernels_per_iteration, "self_time_p50_us": us(stats.median(op.self_ns)),
                     },
-                    [
-                        activity_evidence(analysis, int(r))
-                        for r in op.iterations.rows[int(op.worked[len(op.worked) // 2])][:3].tolist()
+                    evidence=[
+                        activity_evidence(analysis, int(r)) for r in op.iterations.rows[int(op.worked[len(op.worked) // 2])][:3].tolist()
                     ],
-                    ["report kernel time per call", "fuse the kernels or capture the call in a graph"],
+                    remedy=["report kernel time per call", "fuse the kernels or capture the call in a graph"],
                 )
-            )
+            )  # fmt: skip
         return found
+
+
+def _device(analysis: Analysis, op: OpFacts) -> int:
+    rows, lanes = analysis.trace.activities, analysis.trace.lanes
+    return lanes[rows.lane[op.iterations.rows[int(op.worked[0])][0]]].device
+
+
+def _idle_inside(analysis: Analysis, op: OpFacts, device: DeviceCauses) -> npt.NDArray[np.int64]:
+    """Return the time in which nothing at all runs on the device, between first start and last end of each call."""
+    rows = analysis.trace.activities
+    parts = [p[~op.clear[p]] if (~op.clear[p]).any() else p for p in (op.iterations.rows[int(i)] for i in op.worked)]
+    starts = np.array([int(rows.start_ns[p].min()) for p in parts])
+    ends = np.array([int(rows.end_ns[p].max()) for p in parts])
+    return device.idle_before(ends) - device.idle_before(starts)

@@ -1,15 +1,18 @@
-"""TA301 sync-in-loop: a synchronise in every iteration empties the queue.
+"""TA301 sync-in-loop: a synchronise empties the queue, and the device waits until the host has launched again.
 
 What it checks
-    How many synchronise calls lie between successive calls of an operation.
+    Idle time of the device that began while the host was waiting in a synchronise.
 
 Why it matters
-    Each call then starts on an idle device: a wall clock reads dispatch + latency + kernel + synchronise,
-    an event pair dispatch + kernel. The ranking of two kernels can turn around.
+    Each launch behind the wait starts on an idle device: a wall clock reads dispatch + latency + kernel + synchronise,
+    an event pair dispatch + kernel. The ranking of two kernels can turn around; a training step loses what the host does
+    before it launches again.
 
 How it is decided
-    Synchronise calls per iteration over 0.8, iterations counted from one call to the next. PROVEN. A
-    closing synchronise behind the loop does not count.
+    Idle intervals that began with a synchronise open on a thread of the process: what it waited for had just ended. Its cost
+    is the host's time from there to its next launch, in the wait itself, operators, code outside of them and launch calls.
+    Time for loading data, compiling or allocating has causes of its own. A synchronise that returns while work is queued
+    costs nothing and is not spoken of. PROVEN.
 
 Example
     Fill, synchronise, start event, kernel: the pair reads 45 us for a kernel of 4 us.
@@ -28,40 +31,37 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
-from traceanalyzer.doctor.example import (
-    call,
-    loop,
-)
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
-from traceanalyzer.doctor.rule import (
-    Example,
-    Rule,
-    call_evidence,
-    short,
-    show_us,
-    us,
-)
-from traceanalyzer.doctor.subject import on_operation
-from traceanalyzer.options import Threshold
-
-SYNCS_PER_ITERATION = Threshold(
-    "syncs_per_iteration", 0.8, "synchronises per iteration", "four of five iterations: it belongs to the loop"
-)
-LOOP_CALLS = Threshold("loop_calls", 3, "calls", "fewer than three calls, two intervals, are no loop")
+from traceanalyzer.doctor.causes import DeviceCauses
+from traceanalyzer.doctor.example import call, loop
+from traceanalyzer.doctor.finding import Finding, Param
+from traceanalyzer.doctor.ledger_rule import LedgerRule, cost_numbers, cost_params
+from traceanalyzer.doctor.measured import LEAST_CALLS, measured
+from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.rule import Example, us
+from traceanalyzer.trace.tables import Bool
 
 
-class SyncInLoop(Rule):
-    """A synchronise in every iteration empties the queue."""
+class SyncInLoop(LedgerRule):
+    """A synchronise empties the queue."""
 
     code = "TA301"
     name = "sync-in-loop"
     family = "sync"
-    thresholds = (SYNCS_PER_ITERATION, LOOP_CALLS)
+    messages: ClassVar[dict[str, Message]] = {
+        "measured": Message(
+            "a synchronise drains the queue before each call of {op:name}",
+            "{waits:count} waits in {api:name} ({per_call} per call) drain the queue before the next call of {op:name}, whose kernels take {self_ns:time}: "
+            "{cost_ns:time} ({share:share}) of {span_ns:time} is idle behind them.[[ A wall clock reads about {wall_ns:time}, an event pair {pair_ns:time}.]]",
+        ),
+        "drained": Message(
+            "a synchronise drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle behind {api:name}",
+            "[[Device {device}: ]]the queue ran dry {waits:count} times while the host waited in {api:name}[[ ({operator:name})]]; until it had launched again the "
+            "device was idle {cost_ns:time} ({share:share} of {span_ns:time}), most of it in {top:name} ({top_ns:time})[[, {second:name} ({second_ns:time})]].",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a synchronise behind each call", loop(12, 20, 10, sync=6.0), allows=("TA202", "TA406", "TA504", "TA501")
@@ -69,54 +69,52 @@ class SyncInLoop(Rule):
     )
     negative: ClassVar[tuple[Example, ...]] = (
         Example("one synchronise behind the loop", (*loop(12, 12, 10), call(1200, 10, "cudaDeviceSynchronize", 999))),
+        Example(
+            "the host waits for the step before, with the next one queued",
+            (*loop(40, 12, 30), *(call(1003 + 12 * i, 5, "cudaEventSynchronize", 900 + i) for i in range(1, 30))),
+        ),
     )
 
-    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
-        """Return what the module's documentation says."""
-        if not analysis.operations:
-            return self.abstain(f"no operation was found: {analysis.no_operations}")
-        calls = analysis.trace.calls
-        found = []
-        for op in analysis.operations:
-            starts = [int(calls.start_ns[c[0]]) for c in op.iterations.calls if len(c)]
-            threads = {int(calls.thread[c[0]]) for c in op.iterations.calls if len(c)}
-            if len(starts) < max(2, analysis.options.threshold(LOOP_CALLS)):
-                continue
-            at = np.flatnonzero(analysis.host.syncs & np.isin(calls.thread, list(threads)))
-            at = at[(calls.start_ns[at] >= starts[0]) & (calls.start_ns[at] < starts[-1])]
-            per = len(at) / (len(starts) - 1)
-            if per < analysis.options.threshold(SYNCS_PER_ITERATION):
-                continue
-            reading = op.readings.get("event_pair_sync")
-            wall = op.readings.get("wall_sync_each")
-            own = stats.median(op.self_ns)
-            ladder = (
-                f" A wall clock reads about {show_us(wall)}, an event pair {show_us(reading)}."
-                if wall and reading
-                else ""
+    def mask(self, device: DeviceCauses) -> Bool:
+        """Return the segments behind bare synchronises."""
+        return device.waited(read_back=False)
+
+    def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
+        """Return the finding of one device; of one measured operation, with what timers around it read."""
+        api, operator, _, _ = device.waits_by_call(mask)[0]
+        waits = device.count(mask)
+        params = cost_params(device, mask) | {"api": api, "operator": operator, "waits": waits}
+        numbers: dict[str, Param] = cost_numbers(analysis, params) | {"synchronises": waits}
+        code = "drained"
+        tested = measured(analysis)
+        if len(tested) == 1 and len(tested[0].self_ns) >= LEAST_CALLS:
+            op, code = tested[0], "measured"
+            own, wall, pair = (
+                stats.median(op.self_ns),
+                op.readings.get("wall_sync_each"),
+                op.readings.get("event_pair_sync"),
             )
-            found.append(
-                self.finding(
-                    Severity.WARNING,
-                    Grade.PROVEN,
-                    on_operation(analysis, op),
-                    f"synchronise in the loop of `{short(op.iterations.name)}`",
-                    f"{len(at)} synchronises in {len(starts) - 1} iterations ({per:.1f} each) drain the queue before every call of "
-                    f"`{short(op.iterations.name)}`, whose kernels take {show_us(own)}.{ladder}",
-                    {
-                        "synchronises": len(at),
-                        "iterations": len(starts) - 1,
-                        "per_iteration": round(per, 3),
-                        "threshold_per_iteration": analysis.options.threshold(SYNCS_PER_ITERATION),
-                        "self_time_p50_us": us(own),
-                        "wall_sync_each_us": us(wall),
-                        "event_pair_sync_us": us(reading),
-                    },
-                    [call_evidence(analysis, int(r)) for r in at[:3].tolist()],
-                    [
-                        "synchronise once, behind the loop, and divide by the number of calls",
-                        "quote self-time for the kernel",
-                    ],
-                )
-            )
-        return found
+            per_call = round(waits / len(op.self_ns), 3)
+            params |= {"op": op.iterations.name, "per_call": per_call, "self_ns": own, "wall_ns": wall, "pair_ns": pair}
+            numbers |= {
+                "per_iteration": per_call,
+                "self_time_p50_us": us(own),
+                "wall_sync_each_us": us(wall),
+                "event_pair_sync_us": us(pair),
+            }
+        return self.say(
+            code, self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params, numbers=numbers,
+            evidence=device.evidence(mask, "idle behind the wait"), remedy=_remedy(analysis), cost=device.cost(mask),
+        )  # fmt: skip
+
+
+def _remedy(analysis: Analysis) -> list[str]:
+    if measured(analysis):
+        return [
+            "synchronise once, behind the loop, and divide by the number of calls",
+            "quote self-time for the kernel",
+        ]
+    return [
+        "wait once, behind the loop, or for an event of the step before",
+        "look at what the host does behind the wait: it is the cost",
+    ]

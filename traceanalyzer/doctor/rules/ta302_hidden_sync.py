@@ -1,29 +1,29 @@
-"""TA302 hidden-sync: a copy in every iteration blocks the host.
+"""TA302 hidden-sync: a copy, or reading a value, makes the host wait and empties the queue.
 
 What it checks
-    Whether iterations hold a copy that makes the host wait: from pageable memory, or to the host with a
-    synchronise behind it.
+    Idle time of the device inside copy calls, and behind copies that the host waited for: from pageable memory, to the
+    host, or an operator that reads a value (`.item()`, `nonzero`, `.cpu()`).
 
 Why it matters
-    Such a copy drains the queue as a synchronise does, and often outweighs the kernel. item(), cpu() and
-    inputs on ordinary host memory do this.
+    Such a copy drains the queue as a synchronise does, and often costs more than the kernels around it.
 
 How it is decided
-    Copies named Pageable whose call lasts as long as the copy, or device-to-host copies directly followed
-    by a synchronise, in 80 % of the iterations. PROVEN.
+    Idle intervals that began while the host was in a copy call, or in a synchronise of an operator that reads a value or copies: the
+    copy had ended before its call returned. Its cost is the host's time from there to its next launch. Idle time inside the
+    copy call of the row that ends it (staging of pageable memory) counts too. A copy whose call had returned before it ran made
+    nobody wait. PROVEN.
 
 Example
-    A 200 us pageable copy and a stream synchronise around a kernel of 10 us: events around the loop read
-    300 us.
+    A 10 ms call for a copy of 0.4 ms from pageable memory, before a kernel of 50 us.
 
 What to do
-    Move inputs to the device before the loop, or pin them; keep results on the device until it ends.
+    Pin host memory and copy with non_blocking=True; keep results on the device until the loop ends.
 
 When it is wrong
     A needed data-dependent shape is part of the operation.
 
 References
-    pytorch/pytorch#135794, cupy/cupy#1999.
+    pytorch/pytorch#135794, cupy/cupy#1999, pytorch/pytorch#111570.
 """
 
 from __future__ import annotations
@@ -32,44 +32,37 @@ from typing import ClassVar
 
 import numpy as np
 
+from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
-from traceanalyzer.doctor.example import (
-    kernel,
-    launch,
-    loop,
-    memcpy,
-)
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
-from traceanalyzer.doctor.rule import (
-    Example,
-    Rule,
-    activity_evidence,
-    show_us,
-    us,
-)
-from traceanalyzer.doctor.rules.ta301_sync_in_loop import LOOP_CALLS
-from traceanalyzer.doctor.subject import on_operation
-from traceanalyzer.options import Threshold
-from traceanalyzer.trace.categories import RowKind
-from traceanalyzer.trace.tables import NO_ROW
-
-COPY_ITERATIONS = Threshold(
-    "copy_iterations", 0.8, "share of iterations", "four of five iterations: it belongs to the loop"
-)
-COPY_WAIT_SHARE = Threshold(
-    "copy_wait_share", 0.8, "call / copy", "a call that lasts four fifths of its copy waited for it"
-)
-COPY_LEAST_US = Threshold("copy_least_us", 5.0, "us", "a shorter copy costs no more than its call")
+from traceanalyzer.doctor.causes import DeviceCauses
+from traceanalyzer.doctor.example import call, cpu_op, kernel, launch, loop, memcpy
+from traceanalyzer.doctor.finding import Finding
+from traceanalyzer.doctor.ledger_rule import LedgerRule, cost_numbers, cost_params
+from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.remedies import pinned_of, read_back_of
+from traceanalyzer.doctor.rule import Example
+from traceanalyzer.trace.tables import Bool
 
 
-class HiddenSync(Rule):
-    """A copy in every iteration blocks the host."""
+class HiddenSync(LedgerRule):
+    """A copy or a read-back makes the host wait."""
 
     code = "TA302"
     name = "hidden-sync"
     family = "sync"
-    thresholds = (COPY_ITERATIONS, COPY_WAIT_SHARE, COPY_LEAST_US, LOOP_CALLS)
+    messages: ClassVar[dict[str, Message]] = {
+        "read-back": Message(
+            "reading values back drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle behind {what:name}",
+            "[[Device {device}: ]]{waits:count} times the host waited in {api:name}[[ of {operator:name}]] until the queue was empty; the device was idle "
+            "{cost_ns:time} ({share:share} of {span_ns:time}) until it had launched again, most of it in {top:name} ({top_ns:time}).",
+        ),
+        "copy-call": Message(
+            "copy calls hold the device up: {cost_ns:time}, {share:share} of its span, passes in {api:name}",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while the host is in copy calls: {api:name}, "
+            "{waits:count} idle intervals of up to {top_longest_ns:time}[[, {kinds}]].",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "inputs from pageable memory in each iteration",
@@ -82,69 +75,83 @@ class HiddenSync(Rule):
                     kernel(300 * i + 250, 10, 10 * i + 2),
                 )
             ),
-            allows=("TA201", "TA202", "TA406", "TA504", "TA501", "TA203"),
+            allows=("TA201", "TA202", "TA406", "TA504", "TA501", "TA203", "TA205", "TA211"),
+        ),
+        Example(
+            "a value is read in each step",
+            tuple(
+                e
+                for i in range(8)
+                for e in (
+                    launch(300 * i, 10 * i + 1),
+                    kernel(300 * i + 5, 100, 10 * i + 1),
+                    cpu_op("aten::item", 300 * i + 20, 100),
+                    *memcpy(300 * i + 22, 300 * i + 106, 2, 10 * i + 2, 3, "DtoH (Device -> Pageable)"),
+                    call(300 * i + 26, 90, "cudaStreamSynchronize", 10 * i + 3),
+                )
+            ),
+            allows=("TA201", "TA202", "TA205", "TA211", "TA301"),
         ),
     )
     negative: ClassVar[tuple[Example, ...]] = (
-        Example("one copy before the loop", (*memcpy(0, 10, 200, 900, 210), *loop(12, 12, 10))),
-    )
-
-    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
-        """Return what the module's documentation says."""
-        rows, calls = analysis.trace.activities, analysis.trace.calls
-        names = [n.lower() for n in analysis.trace.names]
-        pageable = np.array(["pageable" in n for n in names], dtype=bool)
-        to_host = np.array(["dtoh" in n for n in names], dtype=bool)
-        copies = np.flatnonzero(analysis.chosen.rows & (rows.kind == RowKind.MEMCPY) & (rows.call != NO_ROW))
-        if not len(copies) or not analysis.operations:
-            return []
-        call_of = rows.call[copies]
-        wait_share, least_ns = (
-            analysis.options.threshold(COPY_WAIT_SHARE),
-            analysis.options.threshold(COPY_LEAST_US) * 1000,
-        )
-        waits = (calls.end_ns[call_of] - calls.start_ns[call_of]) >= wait_share * rows.dur_ns[copies]
-        following = np.minimum(call_of + 1, len(calls) - 1)
-        synced = analysis.host.syncs[following] & (calls.thread[following] == calls.thread[call_of])
-        blocking = copies[
-            (pageable[rows.name[copies]] & waits & (rows.dur_ns[copies] > least_ns))
-            | (to_host[rows.name[copies]] & synced)
-        ]
-        if not len(blocking):
-            return []
-        found = []
-        for op in analysis.operations:
-            starts = np.array(sorted(int(calls.start_ns[c[0]]) for c in op.iterations.calls if len(c)))
-            if len(starts) < max(2, analysis.options.threshold(LOOP_CALLS)):
-                continue
-            at = calls.start_ns[rows.call[blocking]]
-            hit = np.unique(np.searchsorted(starts, at, side="right"))
-            share = len(hit[(hit >= 0) & (hit <= len(starts))]) / len(starts)
-            if share < analysis.options.threshold(COPY_ITERATIONS):
-                continue
-            own, copied = int(op.self_ns.sum()), int(rows.dur_ns[blocking].sum())
-            found.append(
-                self.finding(
-                    Severity.WARNING,
-                    Grade.PROVEN,
-                    on_operation(analysis, op),
-                    "a blocking copy in the loop",
-                    f"{len(blocking)} copies that block the host lie in {share:.0%} of the {len(starts)} iterations; they take {show_us(copied)} against "
-                    f"{show_us(own)} of kernels. Timers around the loop measure the copies.",
-                    {
-                        "blocking_copies": len(blocking),
-                        "iterations": len(starts),
-                        "share": round(min(1.0, share), 6),
-                        "threshold_share": analysis.options.threshold(COPY_ITERATIONS),
-                        "copies_us": us(copied),
-                        "kernels_us": us(own),
-                    },
-                    [activity_evidence(analysis, int(r), "the call waits for it") for r in blocking[:3].tolist()],
-                    [
-                        "move inputs to the device, or to pinned memory, before the loop",
-                        "read results back behind the loop",
-                    ],
+        Example("one copy before the loop", (*memcpy(0, 10, 200, 900, 210), *loop(40, 12, 15))),
+        Example(
+            "a copy whose call returns long before it runs",
+            tuple(
+                e
+                for i in range(12)
+                for e in (
+                    launch(20 * i, 10 * i + 1),
+                    kernel(5 + 106 * i, 100, 10 * i + 1),
+                    *memcpy(20 * i + 5, 106 + 106 * i, 4, 10 * i + 2, 3, "DtoH (Device -> Pageable)"),
                 )
-            )
-            break
-        return found
+            ),
+        ),
+    )  # fmt: skip
+
+    def mask(self, device: DeviceCauses) -> Bool:
+        """Return the segments behind waits for a copy or a value, and those inside copy calls."""
+        return device.waited(read_back=True) | device.of(LedgerClass.COPY_CALL)
+
+    def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
+        """Return the finding of one device, named by the larger part."""
+        behind = device.waited(read_back=True)
+        inside = device.of(LedgerClass.COPY_CALL)
+        read_back = device.ns(behind) >= device.ns(inside)
+        params = cost_params(device, mask)
+        if read_back:
+            api, operator, _, _ = device.waits_by_call(behind)[0]
+            params |= {
+                "api": api,
+                "operator": operator,
+                "what": operator or api,
+                "waits": device.count(behind),
+                "kinds": "",
+            }
+        else:
+            params |= {
+                "api": device.items(inside)[0].what, "operator": "", "what": "", "waits": device.count(inside), "kinds": _kinds(analysis, device, inside),
+            }  # fmt: skip
+        return self.say(
+            "read-back" if read_back else "copy-call", self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params,
+            numbers=cost_numbers(analysis, params) | {"waits": params["waits"], "operator": params["operator"]},
+            evidence=device.evidence(mask, "idle behind the copy" if read_back else "idle inside the copy call"),
+            remedy=[read_back_of(analysis), pinned_of(analysis)] if read_back else _copy_remedy(analysis, str(params["kinds"])),
+            cost=device.cost(mask),
+        )  # fmt: skip
+
+
+def _copy_remedy(analysis: Analysis, kinds: str) -> list[str]:
+    """Return how copies do not block: of small ones fewer, of pageable ones pinned."""
+    if "Pageable" in kinds:
+        return [pinned_of(analysis), "move inputs to the device before the loop"]
+    return ["make fewer, larger copies, or one kernel that copies", "move inputs to the device before the loop"]
+
+
+def _kinds(analysis: Analysis, device: DeviceCauses, mask: Bool) -> str:
+    """Return the kind of copy that most of the intervals end with."""
+    trace, rows = analysis.trace, device.ledger.row[mask]
+    if not len(rows):
+        return ""
+    names, counts = np.unique(trace.activities.name[rows], return_counts=True)
+    return trace.names[int(names[np.argmax(counts)])]

@@ -7,9 +7,9 @@ Why it matters
     Launches return at once. A clock that stops without a synchronise measures how fast work is enqueued.
 
 How it is decided
-    For a range that occurs once, holds nine tenths of the kernel launches and no synchronise: device time
-    behind its end over 1 % of its work. PROVEN. Ranges that only mark phases (several of them, or repeated)
-    are not judged.
+    For a range that is read as a timer (given with --range or --claim, or called timed, timer, bench or
+    the like), occurs once, holds nine tenths of the kernel launches and no synchronise: device time behind
+    its end over 1 % of its work. PROVEN. Ranges that label the phases of a program are no timers.
 
 Example
     Six launches in 60 us, kernels until 521 us: the clock says 10 us per call, the device takes 87.
@@ -40,13 +40,14 @@ from traceanalyzer.doctor.example import (
     launch,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.measured import timed_range
+from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.remedies import synchronise_of
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
     activity_evidence,
     range_evidence,
-    short,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import Subject, SubjectKind
@@ -71,6 +72,13 @@ class NoClosingSync(Rule):
     name = "no-closing-sync"
     family = "sync"
     thresholds = (TAIL_SHARE, RANGE_LAUNCHES, RANGE_LAUNCH_SHARE)
+    messages: ClassVar[dict[str, Message]] = {
+        "tail": Message(
+            "the range {range:name} ends before its work",
+            "{range:name} lasts {range_ns:time} on the host, but the work launched in it runs until {tail_ns:time} after it ended, with no synchronise "
+            "inside: its length is enqueue time. From its start to the last kernel's end it is {elapsed_ns:time} ({factor:times}).",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "six launches in 60 us, kernels for 510",
@@ -82,6 +90,14 @@ class NoClosingSync(Rule):
         ),
     )
     negative: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "a range that labels a phase",
+            (
+                host_range("forward", 0, 60),
+                *(e for i in range(6) for e in (launch(10 * i, i + 1), kernel(6 + 86 * i, 85, i + 1))),
+                call(70, 453, "cudaDeviceSynchronize", 900),
+            ),
+        ),
         Example(
             "a synchronise inside the range",
             (
@@ -102,7 +118,7 @@ class NoClosingSync(Rule):
         least, least_share = analysis.options.threshold(RANGE_LAUNCHES), analysis.options.threshold(RANGE_LAUNCH_SHARE)
         limit = analysis.options.threshold(TAIL_SHARE)
         for name, members in user_ranges(analysis.trace).items():
-            if len(members) != 1:
+            if len(members) != 1 or not timed_range(analysis, name):
                 continue
             row = int(members[0])
             low, high = int(ranges.start_ns[row]), int(ranges.end_ns[row])
@@ -118,28 +134,18 @@ class NoClosingSync(Rule):
             if tail <= limit * work:
                 continue
             found.append(
-                self.finding(
-                    Severity.WARNING,
-                    Grade.PROVEN,
-                    Subject(SubjectKind.RANGE, name=name),
-                    f"the range `{short(name)}` ends before its work",
-                    f"`{short(name)}` lasts {show_us(high - low)} on the host, but the work launched in it runs until {show_us(tail)} after it ended, "
-                    f"with no synchronise inside: its length is enqueue time. From its start to the last kernel's end it is {show_us(last - low)} "
-                    f"({(last - low) / max(1, high - low):.1f}x).",
-                    {
-                        "range_us": us(high - low),
-                        "tail_us": us(tail),
-                        "elapsed_us": us(last - low),
-                        "launches": len(inside),
-                        "threshold_tail_share": limit,
+                self.say(
+                    "tail", Severity.WARNING, Grade.PROVEN, Subject(SubjectKind.RANGE, name=name),
+                    {"range": name, "range_ns": high - low, "tail_ns": tail, "elapsed_ns": last - low, "factor": (last - low) / max(1, high - low)},
+                    numbers={
+                        "range_us": us(high - low), "tail_us": us(tail), "elapsed_us": us(last - low),
+                        "launches": len(inside), "threshold_tail_share": limit,
                     },
-                    [
+                    evidence=[
                         range_evidence(analysis, row),
-                        activity_evidence(
-                            analysis, int(np.flatnonzero(mine)[np.argmax(rows.end_ns[mine])]), "ends last"
-                        ),
+                        activity_evidence(analysis, int(np.flatnonzero(mine)[np.argmax(rows.end_ns[mine])]), "ends last"),
                     ],
-                    ["call torch.cuda.synchronize() before the clock is read"],
+                    remedy=[f"call {synchronise_of(analysis)} before the clock is read"],
                 )
-            )
+            )  # fmt: skip
         return found

@@ -1,17 +1,18 @@
-"""TA305 allocator-in-loop: memory is allocated or freed in the iterations.
+"""TA305 allocator-in-loop: the device waits while the host allocates or frees memory.
 
 What it checks
-    Whether iterations behind the first call cudaMalloc, cudaFree, cudaHostAlloc or their kin.
+    Idle time of the device while the launching thread is in cudaMalloc, cudaFree, cudaHostAlloc or their kin.
 
 Why it matters
-    Allocation costs the host more than most kernels, and freeing waits for the device.
+    Allocation costs the host more than most kernels, and freeing waits for the device. A caching allocator that runs out of memory
+    frees all it holds and starts over: a storm of such calls.
 
 How it is decided
-    Such calls in half of the iterations behind the first; stream-ordered allocation (the Async names) does
-    not count. PROVEN.
+    Each idle nanosecond belongs to what the host did in it; those inside allocation calls are the cost. Allocations that
+    the queue hides cost nothing and are not spoken of. PROVEN.
 
 Example
-    cudaMalloc 280 us and cudaFree 150 us around a kernel of 25 us: events around the loop read 500 us.
+    40 times cudaFree and a cudaMalloc, 28.9 ms in a row: the allocator gave up and tried again.
 
 What to do
     Allocate before the loop, or warm the caching allocator up first.
@@ -20,7 +21,7 @@ When it is wrong
     The allocation may be what is measured.
 
 References
-    iree-org/iree#17012, NVIDIA/Fuser#2673.
+    iree-org/iree#17012, NVIDIA/Fuser#2673, pytorch/pytorch#19222.
 """
 
 from __future__ import annotations
@@ -29,41 +30,61 @@ from typing import ClassVar
 
 import numpy as np
 
-from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
-from traceanalyzer.doctor.example import (
-    call,
-    kernel,
-    launch,
-    loop,
-)
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
-from traceanalyzer.doctor.rule import (
-    Example,
-    Rule,
-    call_evidence,
-    short,
-    show_us,
-    us,
-)
-from traceanalyzer.doctor.rules.ta301_sync_in_loop import LOOP_CALLS
-from traceanalyzer.doctor.subject import on_operation
+from traceanalyzer.doctor.causes import DeviceCauses
+from traceanalyzer.doctor.example import call, kernel, launch, loop
+from traceanalyzer.doctor.finding import Finding
+from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy, cost_numbers, cost_params
+from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.remedies import allocator_of
+from traceanalyzer.doctor.rule import Example
 from traceanalyzer.options import Threshold
-from traceanalyzer.trace.launch_names import ApiClass
+from traceanalyzer.trace.tables import Bool
 
-MEMORY_ITERATIONS = Threshold(
-    "memory_iterations", 0.5, "share of iterations", "half of the iterations behind the first: it belongs to the loop"
+STORM_CALLS = Threshold(
+    "storm_calls",
+    8,
+    "calls in one idle interval",
+    "more than a step allocates: the allocator clears its cache and starts over",
 )
 
 
-class AllocatorInLoop(Rule):
-    """Memory is allocated or freed in the iterations."""
+def _storm(frees: int) -> tuple[dict[str, object], ...]:
+    """Return a loop on a full queue; in its middle the queue drains and memory is freed so many times in a row."""
+    events: list[dict[str, object]] = [*loop(20, 10, 90)]
+    at = 1000.0 + 4 + 20 * 90
+    for i in range(frees):
+        events.append(call(at + 10 + 300 * i, 295, "cudaFree", 900 + i))
+    for i in range(20):
+        start = at + 15 + 300 * frees + 10 * i
+        events += [launch(start, 500 + i), kernel(at + 25 + 300 * frees + 90 * i, 90, 500 + i)]
+    return tuple(events)
+
+
+class AllocatorInLoop(LedgerRule):
+    """The device waits for allocation."""
 
     code = "TA305"
     name = "allocator-in-loop"
     family = "sync"
-    thresholds = (MEMORY_ITERATIONS, LOOP_CALLS)
+    thresholds = (*LedgerRule.thresholds, STORM_CALLS)
+    causes = (LedgerClass.ALLOCATION,)
+    remedies: ClassVar[tuple[Remedy, ...]] = (allocator_of, "allocate before the loop")
+    messages: ClassVar[dict[str, Message]] = {
+        "allocation": Message(
+            "allocation holds the device up: it waits {cost_ns:time}, {share:share} of its span, for {top:name}",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while the host is in {top:name} ({top_ns:time})"
+            "[[ and {second:name} ({second_ns:time})]], in {intervals:count} idle intervals: this is why the host is late there.",
+        ),
+        "storm": Message(
+            "an allocation storm holds the device up: it waits {cost_ns:time}, {share:share} of its span, most of it for {top:name}, up to {most:count} calls in a row",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device waits while the host is in {top:name} ({top_ns:time})"
+            "[[ and {second:name} ({second_ns:time})]], up to {most:count} calls in one idle interval: an allocator that runs out of memory frees what it holds and "
+            "tries again.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "cudaMalloc and cudaFree around each launch",
@@ -77,55 +98,40 @@ class AllocatorInLoop(Rule):
                     call(500 * i + 300, 150, "cudaFree", 950 + i),
                 )
             ),
-            allows=("TA201", "TA202", "TA406", "TA504", "TA501"),
+            allows=("TA201", "TA202", "TA406", "TA504", "TA501", "TA211"),
         ),
+        Example("twelve cudaFree in a row", _storm(12), allows=("TA211",)),
     )
     negative: ClassVar[tuple[Example, ...]] = (
         Example("an allocation before the loop", (call(0, 280, "cudaMalloc", 900), *loop(12, 12, 10))),
-    )
+        Example(
+            "allocations that a full queue hides",
+            (*loop(40, 10, 60), *(call(1003 + 10 * i, 6, "cudaMalloc", 900 + i) for i in range(1, 30))),
+        ),
+    )  # fmt: skip
 
-    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
-        """Return what the module's documentation says."""
-        calls = analysis.trace.calls
-        sync_names = np.array([not a.endswith("Async") for a in analysis.trace.apis] or [True], dtype=bool)
-        at = np.flatnonzero((calls.api_class == ApiClass.MEMORY) & analysis.chosen.calls)
-        at = at[sync_names[calls.api[at]]]
-        if not len(at):
-            return []
-        if not analysis.operations:
-            return self.abstain(f"memory calls are there, but no operation was found: {analysis.no_operations}")
-        found = []
-        limit = analysis.options.threshold(MEMORY_ITERATIONS)
-        for op in analysis.operations:
-            starts = np.array(sorted(int(calls.start_ns[c[0]]) for c in op.iterations.calls if len(c)))
-            if len(starts) < max(2, analysis.options.threshold(LOOP_CALLS)):
-                continue
-            which = np.searchsorted(starts, calls.start_ns[at], side="right")
-            later = at[(which >= 1) & (which < len(starts))]
-            share = len(np.unique(which[(which >= 1) & (which < len(starts))])) / (len(starts) - 1)
-            if share < limit:
-                continue
-            spent = int((calls.end_ns[later] - calls.start_ns[later]).sum())
-            own = stats.median(op.self_ns)
-            apis = ", ".join(dict.fromkeys(analysis.trace.apis[a] for a in calls.api[later].tolist()))
-            found.append(
-                self.finding(
-                    Severity.WARNING,
-                    Grade.PROVEN,
-                    on_operation(analysis, op),
-                    f"allocation in the loop of `{short(op.iterations.name)}`",
-                    f"{len(later)} calls of {apis} lie in {share:.0%} of the iterations behind the first and take {show_us(spent / (len(starts) - 1))} of host "
-                    f"time per call, around kernels of {show_us(own)}: this is why the host is late.",
-                    {
-                        "memory_calls": len(later),
-                        "share_of_iterations": round(share, 6),
-                        "threshold_share": limit,
-                        "host_us_per_call": us(spent / (len(starts) - 1)),
-                        "self_time_p50_us": us(own),
-                    },
-                    [call_evidence(analysis, int(r)) for r in later[:3].tolist()],
-                    ["allocate before the loop", "warm the caching allocator up with the same shapes"],
-                )
-            )
-            break
-        return found
+    def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
+        """Return the finding of one device."""
+        most = _most_calls(device, mask)
+        storm = most >= analysis.options.threshold(STORM_CALLS)
+        params = cost_params(device, mask) | {"most": most}
+        return self.say(
+            "storm" if storm else "allocation", self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params,
+            numbers=cost_numbers(analysis, params) | {"most_calls_in_one_interval": most}, evidence=device.evidence(mask),
+            remedy=self.remedy(analysis), cost=device.cost(mask),
+        )  # fmt: skip
+
+
+def _most_calls(device: DeviceCauses, mask: Bool) -> int:
+    """Return the most allocation calls in one idle interval; calls are told apart by the time between them."""
+    ledger = device.ledger
+    at = np.flatnonzero(mask)
+    # two pieces of one interval with the same name that touch are one call
+    apart = np.ones(len(at), dtype=bool)
+    apart[1:] = (
+        (ledger.interval[at[1:]] != ledger.interval[at[:-1]])
+        | (ledger.start[at[1:]] > ledger.end[at[:-1]])
+        | (ledger.name[at[1:]] != ledger.name[at[:-1]])
+    )
+    _, counts = np.unique(ledger.interval[at[apart]], return_counts=True)
+    return int(counts.max(initial=0))

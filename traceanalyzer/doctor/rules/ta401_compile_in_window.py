@@ -1,113 +1,80 @@
-"""TA401 compile-in-window: code was compiled or tuned while the benchmark ran.
+"""TA401 compile-in-window: the device waits while code is compiled or tuned.
 
 What it checks
-    Operators, ranges and profiler records that name compilation or autotuning beside the launches.
+    Idle time of the device while the launching thread is in a compiler's range: TorchDynamo, Inductor, the autotuner of
+    Triton and their kin, written as operators or as annotations.
 
 Why it matters
-    The first call of a Triton or compiled function takes up to seconds. A mean over a window that holds it
-    says nothing.
+    The first call of a compiled function takes up to minutes. A mean over a window that holds it says nothing; a recompilation in
+    the loop is paid again and again.
 
 How it is decided
-    Names that contain autotune, compile or similar, over 1 % of the launches' window. A HINT: it is a name
-    match.
+    Each idle nanosecond belongs to what the host did in it; those inside compiler ranges are the cost. PROVEN that the host was in
+    a range of that name.
 
 Example
-    CachingAutotuner benchmarks a dozen configurations in the first iteration.
+    torch.compile inside of the window: 768 of 968 ms.
 
 What to do
-    Call everything once before recording.
+    Call everything once before recording; look for recompilations (TORCH_LOGS=recompiles).
 
 When it is wrong
     Operators that are merely called so.
 
 References
-    triton-lang/triton, torch._inductor.
+    triton-lang/triton, torch._inductor, torch._dynamo (dynamo_timed).
 """
 
 from __future__ import annotations
 
-import re
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import numpy as np
-
-from traceanalyzer.analysis import intervals
-from traceanalyzer.analysis.pipeline import Analysis
-from traceanalyzer.analysis.queue import Grade
-from traceanalyzer.doctor.example import (
-    cpu_op,
-    loop,
-)
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
-from traceanalyzer.doctor.rule import (
-    Example,
-    Rule,
-    show_us,
-    us,
-)
-from traceanalyzer.doctor.subject import WHOLE_TRACE
-from traceanalyzer.options import Threshold
-
-_COMPILES = re.compile(
-    r"autotun|\bcompile_fx|async_compile|triton_?compile|jit_?compile|torch\._inductor.*compile|Compil(?:er|ing)\b",
-    re.I,
-)
-
-COMPILE_SHARE = Threshold("compile_share", 0.01, "share of the window", "1 % of compilation moves a mean by as much")
+from traceanalyzer.analysis.ledger import LedgerClass
+from traceanalyzer.doctor.example import cpu_op, kernel, launch, loop
+from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
+from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.remedies import compiled_before_of
+from traceanalyzer.doctor.rule import Example
 
 
-class CompileInWindow(Rule):
-    """Code was compiled or tuned while the benchmark ran."""
+def _compiled(name: str) -> tuple[dict[str, Any], ...]:
+    """Return 30 kernels of 90 us; in the middle the host is 2 ms in an operator of the name."""
+    events: list[dict[str, Any]] = [cpu_op(name, 1500, 2000)]
+    for i in range(30):
+        at = 100 * i + (2000 if i >= 15 else 0)
+        events += [launch(at + 5, i + 1), kernel(at + 9, 90, i + 1)]
+    return tuple(events)
+
+
+class CompileInWindow(LedgerRule):
+    """The device waits for a compiler."""
 
     code = "TA401"
     name = "compile-in-window"
     family = "warm-up"
-    thresholds = (COMPILE_SHARE,)
+    causes = (LedgerClass.COMPILE,)
+    remedies: ClassVar[tuple[Remedy, ...]] = (compiled_before_of,)
+    messages: ClassVar[dict[str, Message]] = {
+        "compile-in-window": Message(
+            "code is compiled while the device waits: {cost_ns:time}, {share:share} of its span, goes to compilation ({top:name})",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while the host compiles or tunes: {top:name} "
+            "{top_ns:time}[[, {second:name} {second_ns:time}]][[, {third:name} {third_ns:time}]].",
+        )
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "an autotuner in the middle",
-            (*loop(12, 40, 50), cpu_op("CachingAutotuner.benchmark_all_configs autotune", 1100, 200)),
+            _compiled("CachingAutotuner.benchmark_all_configs"),
+            allows=(
+                "TA201",
+                "TA202",
+                "TA211",
+            ),
         ),
     )
     negative: ClassVar[tuple[Example, ...]] = (
-        Example("an operator of another name", (*loop(40, 40, 50), cpu_op("aten::add", 1100, 200))),
+        Example("an operator of another name", _compiled("aten::add")),
+        Example(
+            "an autotuner that the queue hides", (*loop(40, 10, 50), cpu_op("CachingAutotuner.benchmark", 1003, 200))
+        ),
     )
-
-    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
-        """Return what the module's documentation says."""
-        trace, calls = analysis.trace, analysis.trace.calls
-        at = calls.start_ns[analysis.host.launches & analysis.chosen.calls]
-        if len(at) < 2:
-            return []
-        low, high = int(at.min()), int(at.max())
-        named = np.array([_COMPILES.search(n) is not None for n in trace.names] or [False], dtype=bool)
-        starts, ends = [], []
-        for table in (trace.host_ops, trace.overheads):
-            mine = np.flatnonzero(named[table.name]) if len(table) else np.empty(0, dtype=np.int64)
-            starts.append(table.start_ns[mine])
-            ends.append(table.end_ns[mine])
-        s, e = np.concatenate(starts), np.concatenate(ends)
-        inside = (e > low) & (s < high)
-        if not inside.any():
-            return []
-        spent = intervals.length(*intervals.union(np.maximum(s[inside], low), np.minimum(e[inside], high)))
-        share = spent / max(1, high - low)
-        if share <= analysis.options.threshold(COMPILE_SHARE):
-            return []
-        return [
-            self.finding(
-                Severity.WARNING,
-                Grade.HINT,
-                WHOLE_TRACE,
-                "code was compiled or tuned inside the window",
-                f"{int(inside.sum())} rows whose names say compile or autotune take {show_us(spent)} ({share:.0%}) of the launches' window.",
-                {
-                    "rows": int(inside.sum()),
-                    "spent_us": us(spent),
-                    "share": round(share, 6),
-                    "threshold_share": analysis.options.threshold(COMPILE_SHARE),
-                },
-                [],
-                ["call everything once before recording", "quote the median of later calls"],
-            )
-        ]

@@ -8,8 +8,9 @@ Why it matters
     the loader.
 
 How it is decided
-    Loading time between the first host call and the last device row over 10 % of that window: a warning;
-    less, behind the first iteration: a note. PROVEN.
+    Idle time of the device inside module loads and the profiler's records of lazy loading. For calls that look like a
+    measurement also loading before their first row: over 10 % of the time from there to the last row is a warning, less, behind the
+    first iteration, a note. PROVEN.
 
 Example
     cuModuleLoadData 1.5 ms before six kernels of 18 us: 278 us per call by a wall clock.
@@ -26,11 +27,12 @@ References
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from traceanalyzer.analysis import intervals
+from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
@@ -40,9 +42,11 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
+from traceanalyzer.doctor.measured import measured
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
-    Rule,
     call_evidence,
     show_us,
     us,
@@ -54,14 +58,36 @@ from traceanalyzer.trace.launch_names import ApiClass
 LOAD_SHARE = Threshold("load_share", 0.1, "share of the window", "a tenth of the window moves a mean by as much")
 
 
-class ModuleLoad(Rule):
+def _loaded(length: float) -> tuple[dict[str, Any], ...]:
+    """Return 20 kernels of 90 us, with a module load between two of them."""
+    events: list[dict[str, Any]] = [call(1005, length, "cuModuleLoadData", 900, "cuda_driver")]
+    for i in range(20):
+        at = 100 * i + (length + 10 if i >= 10 else 0)
+        events += [launch(at, i + 1), kernel(at + 6, 90, i + 1)]
+    return tuple(events)
+
+
+class ModuleLoad(LedgerRule):
     """Code was loaded while the benchmark ran."""
 
     code = "TA402"
     name = "module-load-in-window"
     family = "warm-up"
-    thresholds = (LOAD_SHARE,)
+    thresholds = (*LedgerRule.thresholds, LOAD_SHARE)
+    causes = (LedgerClass.CODE_LOAD,)
+    remedies: ClassVar[tuple[Remedy, ...]] = (
+        "run every code path once before the measurement",
+        "or load all code at start: CUDA_MODULE_LOADING=EAGER",
+    )
+    messages: ClassVar[dict[str, Message]] = {
+        "module-load-in-window": Message(
+            "code was loaded while the device waits: {cost_ns:time}, {share:share} of its span ({top:name})",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while code is loaded: {top:name} {top_ns:time}"
+            "[[, {second:name} {second_ns:time}]], in {intervals:count} idle intervals.",
+        )
+    }
     positive: ClassVar[tuple[Example, ...]] = (
+        Example("a module load in the middle", _loaded(1500), allows=("TA201", "TA202", "TA211")),
         Example(
             "a module load before six launches",
             (
@@ -77,9 +103,14 @@ class ModuleLoad(Rule):
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""
+        found = super().check(analysis)
+        if isinstance(found, Abstained) or found or not measured(analysis):
+            return found
+        return self._before_the_calls(analysis)
+
+    def _before_the_calls(self, analysis: Analysis) -> list[Finding]:
+        """Return that the calls under test begin with loading, which a clock around them holds."""
         calls, rows, over = analysis.trace.calls, analysis.trace.activities, analysis.trace.overheads
-        if not analysis.chosen.rows.any():
-            return self.abstain("there is no device row")
         loads = np.flatnonzero(calls.api_class == ApiClass.MODULE_LOAD)
         lazy = np.array(
             [

@@ -31,6 +31,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from traceanalyzer.analysis import stats
+from traceanalyzer.analysis.ledger.classes import is_communication
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
@@ -40,6 +41,7 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -47,10 +49,10 @@ from traceanalyzer.doctor.rule import (
     show_us,
     us,
 )
-from traceanalyzer.doctor.rules.ta301_sync_in_loop import LOOP_CALLS
 from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
 
+LOOP_CALLS = Threshold("loop_calls", 3, "calls", "fewer than three calls, two intervals, are no loop")
 WARM_LEFT_OUT = Threshold(
     "warm_left_out",
     0.2,
@@ -87,7 +89,9 @@ class WarmCache(Rule):
         if not analysis.operations:
             return self.abstain(f"no operation was found: {analysis.no_operations}")
         found = []
-        for op in analysis.operations:
+        for op in measured(analysis):
+            if is_communication(op.iterations.name):
+                continue  # what a collective reads, another rank wrote
             if (
                 op.iterations.windows is not None
                 or op.kernels_per_iteration != 1

@@ -76,7 +76,14 @@ class FlushCounted(Rule):
                     device_range("bench_region", 200 * i + 9.999, 64.502),
                 )
             ),
-            allows=("TA201", "TA202", "TA406", "TA501", "TA203"),
+            allows=(
+                "TA201",
+                "TA202",
+                "TA406",
+                "TA501",
+                "TA203",
+                "TA211",
+            ),
         ),
     )
     negative: ClassVar[tuple[Example, ...]] = (

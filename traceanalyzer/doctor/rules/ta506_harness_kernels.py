@@ -80,7 +80,11 @@ class HarnessKernels(Rule):
                     kernel(200 * i + 21, 100, 10 * i + 2, "gemm"),
                 )
             ),
-            allows=("TA201", "TA202"),
+            allows=(
+                "TA201",
+                "TA202",
+                "TA211",
+            ),
         ),
     )
     negative: ClassVar[tuple[Example, ...]] = (

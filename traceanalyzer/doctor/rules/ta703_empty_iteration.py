@@ -40,6 +40,7 @@ from traceanalyzer.doctor.example import (
     launch,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.measured import measured, timed_range
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -89,7 +90,8 @@ class EmptyIteration(Rule):
         found = []
         rows, ranges, ops = analysis.trace.activities, analysis.trace.ranges, analysis.trace.host_ops
         with_kernels = [o for o in analysis.operations if o.kernels_per_iteration > 0]
-        for op in analysis.operations:
+        tested = measured(analysis)
+        for op in tested:
             if op.iterations.windows is None:
                 continue
             name = short(op.iterations.name)
@@ -148,7 +150,7 @@ class EmptyIteration(Rule):
                 )
         launches = np.flatnonzero(analysis.host.launches & analysis.chosen.calls)
         for name, members in user_ranges(analysis.trace).items():
-            if len(members) != 1 or not len(launches):
+            if len(members) != 1 or not len(launches) or not timed_range(analysis, name):
                 continue
             row = int(members[0])
             low, high = int(ranges.start_ns[row]), int(ranges.end_ns[row])

@@ -1,0 +1,352 @@
+"""What held a device back, by family, from the rows of its ledger; and each cause with the nanoseconds that it cost.
+
+Every idle nanosecond has one family, so that the families of a device can be compared: a wait of the host (a synchronise, a blocking copy, a poll)
+owns what the host does behind it until it has launched again, unless that has a cause of its own (loading data, compiling, allocating).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+
+from traceanalyzer.analysis.ledger import DeviceLedger, DrainedBy, LedgerClass
+from traceanalyzer.analysis.ledger.classes import is_wrapper
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.doctor.finding import Cost, Evidence
+from traceanalyzer.doctor.subject import Subject, on_device
+from traceanalyzer.trace.tables import NO_ROW, Bool, Int64
+
+
+class Family(StrEnum):
+    """What families of causes are called; ``UNKNOWN`` is said and is never a cause."""
+
+    DISPATCH = "dispatch"
+    PAUSE = "pause"
+    WAITS = "waits"
+    DATA = "data"
+    CODE = "code"
+    MEMORY = "memory"
+    COPIES = "copies"
+    COMMUNICATION = "communication"
+    DEVICE = "device"
+    PROFILER = "profiler"
+    UNKNOWN = "unknown"
+
+
+_HOST = (
+    LedgerClass.HOST_OP, LedgerClass.PYTHON, LedgerClass.BETWEEN_OPS, LedgerClass.LAUNCH_CALL, LedgerClass.LAUNCH_LATENCY,
+    LedgerClass.OTHER_CALL, LedgerClass.LAUNCH_STALL,
+)  # fmt: skip
+_OWN = {
+    Family.DATA: (LedgerClass.DATA_LOADING,),
+    Family.CODE: (LedgerClass.COMPILE, LedgerClass.CODE_LOAD, LedgerClass.FIRST_USE, LedgerClass.GRAPH_SETUP),
+    Family.MEMORY: (LedgerClass.ALLOCATION,),
+    Family.COPIES: (LedgerClass.COPY_CALL, LedgerClass.COPY, LedgerClass.FILL),
+    Family.COMMUNICATION: (LedgerClass.COMMUNICATION,),
+    Family.DEVICE: (LedgerClass.DEVICE_GAP, LedgerClass.INSIDE_LAUNCH, LedgerClass.DEVICE_WAIT),
+    Family.PROFILER: (LedgerClass.PROFILER,),
+    Family.UNKNOWN: (LedgerClass.UNLINKED, LedgerClass.UNRECORDED, LedgerClass.BEFORE_WINDOW),
+    Family.WAITS: (LedgerClass.SYNCHRONISE,),
+    Family.DISPATCH: _HOST,
+}
+_READS_BACK = re.compile(
+    r"::item\b|_local_scalar_dense|::nonzero\b|::is_nonzero\b|::equal\b|::cpu\b|::tolist\b|::to\b|::_to_copy\b|::copy_\b|\bcopy|memcpy",
+    re.I,
+)
+_POLLS = re.compile(r"StreamQuery", re.I)
+LEAST_POLLS = 2
+LEAST_PAUSE_NS = 1_000_000
+PAUSE_FACTOR = 20
+MOST_PAUSES = 3
+SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Item:
+    """A cause of one class and name: its time, in how many idle intervals, its longest and where that begins."""
+
+    cls: LedgerClass
+    name: str
+    within: str
+    ns: int
+    count: int
+    longest_ns: int
+    longest_at_ns: int
+
+    @property
+    def what(self) -> str:
+        """The name, or what stands for it where the class has none."""
+        return self.name or {
+            LedgerClass.BETWEEN_OPS: "host code outside of operators",
+            LedgerClass.PROFILER: "the profiler",
+        }.get(self.cls, self.cls.label.replace("_", " "))
+
+
+class DeviceCauses:
+    """The ledger of one device, read for causes."""
+
+    def __init__(self, analysis: Analysis, ledger: DeviceLedger) -> None:
+        self._analysis = analysis
+        self.ledger = ledger
+
+    @property
+    def subject(self) -> Subject:
+        """The device."""
+        return on_device(self._analysis, self.ledger.device)
+
+    @property
+    def label(self) -> str:
+        """The device's label where the trace has several, else empty."""
+        several = len(self._analysis.ledgers) > 1
+        return self._analysis.trace.devices[self.ledger.device].label if several else ""
+
+    @cached_property
+    def _interval_of(self) -> Int64:
+        return np.maximum(self.ledger.interval, 0)
+
+    @cached_property
+    def is_idle(self) -> Bool:
+        """Which segments are idle time."""
+        return self.ledger.interval >= 0
+
+    @cached_property
+    def after_wait(self) -> Bool:
+        """Which segments lie in an interval that began because the host waited, and are the wait itself or the host's way to its next launch."""
+        waited = self.ledger.drained == DrainedBy.WAIT
+        return waited & np.isin(self.ledger.cls, (*_HOST, LedgerClass.SYNCHRONISE, LedgerClass.COPY_CALL))
+
+    @cached_property
+    def polled_intervals(self) -> Bool:
+        """Which idle intervals the host spent asking whether the device is done, over and over."""
+        idle, calls = self.ledger.idle, self._analysis.trace.calls
+        result = np.zeros(len(idle), dtype=bool)
+        polls = np.array([_POLLS.search(a) is not None for a in self._analysis.trace.apis] or [False], dtype=bool)
+        at = np.flatnonzero(polls[calls.api]) if len(calls) else np.empty(0, dtype=np.int64)
+        if not len(at) or not len(idle):
+            return result
+        owns = np.flatnonzero(self._analysis.host.owns)
+        for thread in np.unique(calls.thread[at]).tolist():
+            mine = np.sort(calls.start_ns[at[calls.thread[at] == thread]])
+            launches = np.sort(calls.start_ns[owns[calls.thread[owns] == thread]])
+            here = np.flatnonzero((idle.thread == thread) & (idle.drained != DrainedBy.DEVICE))
+            begins = idle.call_start[here]
+            before = np.searchsorted(launches, begins, side="left") - 1
+            low = (
+                np.where(before >= 0, launches[np.maximum(before, 0)], np.iinfo(np.int64).min)
+                if len(launches)
+                else begins
+            )
+            asked = np.searchsorted(mine, begins) - np.searchsorted(mine, low)
+            last = np.searchsorted(mine, begins) - 1
+            # the last question came when the device was already idle, or up to the moment it fell idle
+            recent = (last >= 0) & (mine[np.maximum(last, 0)] >= idle.start[here] - (idle.end[here] - idle.start[here]))
+            result[here] = (asked >= LEAST_POLLS) & recent
+        return result
+
+    @cached_property
+    def polled(self) -> Bool:
+        """Which segments are polling: the questions, and the host's own time between and behind them."""
+        inside = self.is_idle & self.polled_intervals[self._interval_of] if len(self.ledger.idle) else self.is_idle
+        return inside & np.isin(self.ledger.cls, (*_HOST, LedgerClass.SYNCHRONISE))
+
+    @cached_property
+    def pauses(self) -> Int64:
+        """The few idle intervals, longest first, in which the host did nothing that a row names, and which are far longer than all others.
+
+        At most three: more are a habit of the run. Only where the run repeats, so that there is a usual interval.
+        """
+        idle = self.ledger.idle
+        none = np.empty(0, dtype=np.int64)
+        if len(idle) < 2 * PAUSE_FACTOR:
+            return none
+        unnamed = (
+            np.isin(self.ledger.cls, (LedgerClass.BETWEEN_OPS, LedgerClass.LAUNCH_STALL, LedgerClass.OTHER_CALL))
+            & self.is_idle
+        )
+        unnamed &= ~self.after_wait & ~self.polled
+        length = np.bincount(self._interval_of[unnamed], weights=self.ledger.ns[unnamed], minlength=len(idle))
+        order = np.argsort(-length, kind="stable")
+        usual = length[order[MOST_PAUSES]] if len(order) > MOST_PAUSES else 0.0
+        long = order[:MOST_PAUSES]
+        return long[(length[long] >= LEAST_PAUSE_NS) & (length[long] >= PAUSE_FACTOR * usual)]
+
+    @cached_property
+    def paused(self) -> Bool:
+        """Which segments belong to such a pause."""
+        inside = np.zeros(len(self.ledger.idle) + 1, dtype=bool)
+        inside[self.pauses] = True
+        host = np.isin(self.ledger.cls, (LedgerClass.BETWEEN_OPS, LedgerClass.LAUNCH_STALL, LedgerClass.OTHER_CALL))
+        return self.is_idle & inside[self._interval_of] & host & ~self.after_wait & ~self.polled
+
+    @cached_property
+    def families(self) -> dict[Family, Bool]:
+        """The segments of each family; they are disjoint and leave out compute only."""
+        cls = self.ledger.cls
+        waits = self.after_wait | self.polled
+        result = {family: np.isin(cls, classes) & ~waits & ~self.paused for family, classes in _OWN.items()}
+        result[Family.WAITS] |= waits
+        result[Family.PAUSE] = self.paused
+        return result
+
+    def family_ns(self, family: Family) -> int:
+        """Return the time of a family."""
+        return self.ns(self.families[family])
+
+    def of(self, *classes: LedgerClass) -> Bool:
+        """Return which segments are of the classes and of no wait."""
+        return np.isin(self.ledger.cls, classes) & ~self.families[Family.WAITS] & ~self.paused
+
+    def ns(self, mask: Bool) -> int:
+        """Return the time of the segments together."""
+        return int(self.ledger.ns[mask].sum())
+
+    def share(self, mask: Bool) -> float:
+        """Return the time of the segments as a part of the span."""
+        return self.ns(mask) / self.ledger.span_ns if self.ledger.span_ns else 0.0
+
+    @property
+    def busy_share(self) -> float:
+        """The part of the span in which anything runs on the device."""
+        return self.share(~self.is_idle)
+
+    def idle_before(self, at: Int64) -> Int64:
+        """Return how long the device was idle from the start of its span to each instant."""
+        ledger = self.ledger
+        idle = np.where(self.is_idle, ledger.ns, 0)
+        total = np.concatenate([[0], np.cumsum(idle)])
+        which = np.clip(np.searchsorted(ledger.start, at, side="right") - 1, 0, max(0, len(idle) - 1))
+        inside = np.clip(at - ledger.start[which], 0, ledger.ns[which])
+        return np.asarray(total[which] + np.where(self.is_idle[which], inside, 0))
+
+    def cost(self, mask: Bool, worth: float | None = None) -> Cost:
+        """Return the time of the segments as the cost of a finding."""
+        return Cost(self.ns(mask), self.ledger.span_ns, self.ledger.window, worth)
+
+    def items(self, mask: Bool, most: int = SHOWN) -> list[Item]:
+        """Return the segments by class and name, the largest first."""
+        ledger, at = self.ledger, np.flatnonzero(mask)
+        if not len(at):
+            return []
+        key = ledger.cls[at].astype(np.int64) * (int(ledger.name[at].max()) + 2) + ledger.name[at]
+        _, which = np.unique(key, return_inverse=True)
+        sums = np.bincount(which, weights=ledger.ns[at])
+        found = []
+        for k in np.argsort(-sums, kind="stable")[:most].tolist():
+            mine = at[which == k]
+            start, length = self._per_interval(mine)
+            longest = int(np.argmax(length))
+            ranges = np.unique(ledger.within[mine])
+            found.append(
+                Item(
+                    LedgerClass(int(ledger.cls[mine[0]])), ledger.names.text(int(ledger.name[mine[0]])),
+                    ledger.names.text(int(ranges[0])) if len(ranges) == 1 else "", int(sums[k]), len(length),
+                    int(length[longest]), int(start[longest]),
+                )
+            )  # fmt: skip
+        return found
+
+    def _per_interval(self, at: Int64) -> tuple[Int64, Int64]:
+        interval = self.ledger.interval[at]
+        opens = np.ones(len(at), dtype=bool)
+        opens[1:] = (interval[1:] != interval[:-1]) | (interval[1:] < 0)
+        first = np.flatnonzero(opens)
+        return self.ledger.start[at[first]], np.add.reduceat(self.ledger.ns[at], first)
+
+    def count(self, mask: Bool) -> int:
+        """Return in how many idle intervals the segments lie."""
+        return len(np.unique(self.ledger.interval[mask]))
+
+    def evidence(self, mask: Bool, note: str = "the device has nothing to do") -> list[Evidence]:
+        """Return the longest stretches of the segments."""
+        at = np.flatnonzero(mask)
+        if not len(at):
+            return []
+        start, length = self._per_interval(at)
+        names = self.ledger.names
+        begins = np.searchsorted(self.ledger.start[at], start)
+        found = []
+        for k in np.argsort(-length, kind="stable")[:SHOWN].tolist():
+            segment = at[begins[k]]
+            cls = LedgerClass(int(self.ledger.cls[segment]))
+            found.append(
+                Evidence(names.text(int(self.ledger.name[segment])) or cls.label, int(start[k]), int(length[k]), note)
+            )
+        return sorted(found, key=lambda e: e.start_ns)
+
+    @cached_property
+    def reads_back(self) -> Bool:
+        """Which idle intervals began because the host read a value or made a copy and waited for it; others that waited did so by a bare synchronise."""
+        idle = self.ledger.idle
+        waited = idle.waited_in
+        result = np.zeros(len(idle), dtype=bool)
+        at = np.flatnonzero(waited != NO_ROW)
+        apis = self._analysis.trace.apis
+        copies = np.array(["memcpy" in a.lower() or "memset" in a.lower() for a in apis] or [False], dtype=bool)
+        if len(at):
+            operators = self.operators(waited[at])
+            named = np.array([_READS_BACK.search(o) is not None for o in operators], dtype=bool)
+            result[at] = copies[self._analysis.trace.calls.api[waited[at]]] | named
+        return result
+
+    def waited(self, read_back: bool) -> Bool:
+        """Return the segments behind waits: those for a value or a copy, or those by a synchronise."""
+        if not len(self.ledger.idle):
+            return np.zeros(len(self.ledger.start), dtype=bool)
+        return self.after_wait & ~self.polled & (self.reads_back[self._interval_of] == read_back)
+
+    def waits_by_call(self, mask: Bool) -> list[tuple[str, str, int, int]]:
+        """Return (API, operator, time, number of intervals) of the waits that the segments lie behind, the largest first."""
+        idle, trace = self.ledger.idle, self._analysis.trace
+        at = np.flatnonzero(mask)
+        if not len(at):
+            return []
+        intervals, which = np.unique(self.ledger.interval[at], return_inverse=True)
+        ns = np.bincount(which, weights=self.ledger.ns[at])
+        calls = idle.waited_in[intervals]
+        found: dict[tuple[str, str], list[int]] = {}
+        for api, operator, spent in zip(
+            trace.calls.api[calls].tolist(), self.operators(calls), ns.tolist(), strict=True
+        ):
+            total = found.setdefault((trace.apis[api], operator), [0, 0])
+            total[0] += int(spent)
+            total[1] += 1
+        return sorted(((a, o, n, c) for (a, o), (n, c) in found.items()), key=lambda w: -w[2])
+
+    def operators(self, calls: Int64) -> list[str]:
+        """Return the outermost operator that each call lies in and that is no wrapper, empty for none."""
+        return [self._analysis.trace.names[n] if n != NO_ROW else "" for n in self._operator_names(calls).tolist()]
+
+    def _operator_names(self, calls: Int64) -> Int64:
+        trace = self._analysis.trace
+        ops, table = trace.host_ops, trace.calls
+        result = np.full(len(calls), NO_ROW, dtype=np.int64)
+        if not len(ops):
+            return result
+        wrapper = np.array([is_wrapper(n) for n in trace.names], dtype=bool)
+        for thread in np.unique(table.thread[calls]).tolist():
+            rows = np.flatnonzero((ops.thread == thread) & ~wrapper[ops.name])
+            rows = rows[np.lexsort((-ops.end_ns[rows], ops.start_ns[rows]))]
+            if not len(rows):
+                continue
+            reach = np.maximum.accumulate(ops.end_ns[rows])
+            top = rows[np.concatenate([[True], ops.start_ns[rows[1:]] >= reach[:-1]])]
+            here = np.flatnonzero(table.thread[calls] == thread)
+            when = table.start_ns[calls[here]]
+            last = np.searchsorted(ops.start_ns[top], when, side="right") - 1
+            inside = (last >= 0) & (ops.end_ns[top[np.maximum(last, 0)]] >= when)
+            result[here[inside]] = ops.name[top[last[inside]]]
+        return result
+
+
+def causes(analysis: Analysis) -> list[DeviceCauses]:
+    """Return the causes of each device that has a ledger."""
+    kept = analysis.__dict__.get("_causes")
+    if kept is None:
+        kept = [DeviceCauses(analysis, ledger) for ledger in analysis.ledgers]
+        # a cached property of the frozen analysis in all but place: it belongs to the rules
+        analysis.__dict__["_causes"] = kept
+    return list(kept)

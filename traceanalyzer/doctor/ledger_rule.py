@@ -1,0 +1,95 @@
+"""The base of rules on the ledger: a cause, the segments that it owns, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from traceanalyzer.analysis.ledger import LedgerClass
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.causes import DeviceCauses
+from traceanalyzer.doctor.causes import causes as causes_of
+from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
+from traceanalyzer.doctor.rule import Rule, us
+from traceanalyzer.options import COST_SHARE, MENTION_SHARE, Threshold
+from traceanalyzer.trace.tables import Bool
+
+Remedy = str | Callable[[Analysis], str]
+"""A sentence, or what makes it of the trace."""
+NO_LEDGER = "there is no device row, so that no time can be given a cause"
+
+
+class LedgerRule(Rule):
+    """A rule whose cause is a part of each device's ledger. It fires from ``mention_share`` of the span on, and warns from ``cost_share`` on."""
+
+    thresholds = (MENTION_SHARE, COST_SHARE)
+    causes: ClassVar[tuple[LedgerClass, ...]] = ()
+    least: ClassVar[Threshold] = MENTION_SHARE
+    """The share of the span from which on it is spoken of."""
+    warns_from: ClassVar[Threshold] = COST_SHARE
+    """The share of the span from which on it is a warning."""
+    grade: ClassVar[Grade] = Grade.PROVEN
+    remedies: ClassVar[tuple[Remedy, ...]]
+    """What to do, most useful first."""
+
+    def check(self, analysis: Analysis) -> list[Finding] | Abstained:
+        """Fire on each device whose ledger holds the cause."""
+        devices = causes_of(analysis)
+        if not devices:
+            return self.abstain(NO_LEDGER)
+        least = analysis.options.threshold(self.least)
+        found = []
+        for device in devices:
+            mask = self.mask(device)
+            if mask.any() and device.share(mask) >= least:
+                found.append(self.judged(analysis, device, mask))
+        return found
+
+    def mask(self, device: DeviceCauses) -> Bool:
+        """Return the segments of the cause."""
+        return device.of(*self.causes)
+
+    def severity(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Severity:
+        """Return how much the cost matters."""
+        return Severity.WARNING if device.share(mask) >= analysis.options.threshold(self.warns_from) else Severity.NOTE
+
+    def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
+        """Return the finding of one device."""
+        params = cost_params(device, mask)
+        return self.say(
+            self.name, self.severity(analysis, device, mask), self.grade, device.subject, params,
+            numbers=cost_numbers(analysis, params), evidence=device.evidence(mask), remedy=self.remedy(analysis),
+            cost=device.cost(mask),
+        )  # fmt: skip
+
+    def remedy(self, analysis: Analysis) -> list[str]:
+        """Return what to do, most useful first, in the words of the tool that made the run."""
+        return [r if isinstance(r, str) else r(analysis) for r in self.remedies]
+
+
+def cost_params(device: DeviceCauses, mask: Bool) -> dict[str, Param]:
+    """Return the parameters that all messages on a cost share: cost, span, share, intervals and the three largest items."""
+    items = device.items(mask)
+    params: dict[str, Param] = {
+        "device": device.label, "cost_ns": device.ns(mask), "span_ns": device.ledger.span_ns, "share": round(device.share(mask), 6),
+        "busy": round(device.busy_share, 6), "intervals": device.count(mask),
+    }  # fmt: skip
+    for place, prefix in enumerate(("top", "second", "third")):
+        item = items[place] if place < len(items) else None
+        params |= {
+            prefix: item.what if item else None, f"{prefix}_ns": item.ns if item else None, f"{prefix}_count": item.count if item else None,
+            f"{prefix}_longest_ns": item.longest_ns if item else None,
+        }  # fmt: skip
+    params["within"] = items[0].within if items else ""
+    return params
+
+
+def cost_numbers(analysis: Analysis, params: dict[str, Param]) -> dict[str, Param]:
+    """Return the numbers of a finding on a cost."""
+    cost, span = params["cost_ns"], params["span_ns"]
+    assert isinstance(cost, int) and isinstance(span, int)
+    return {
+        "cost_us": us(cost), "span_us": us(span), "share": params["share"], "threshold_cost_share": analysis.options.threshold(COST_SHARE),
+        "idle_intervals": params["intervals"], "busy_share": params["busy"], "largest": params["top"],
+    }  # fmt: skip

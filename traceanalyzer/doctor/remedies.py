@@ -1,0 +1,89 @@
+"""Remedies in the words of the tool that made the run: PyTorch's names for a PyTorch trace, JAX's for JAX, the vendor's for the rest."""
+
+from __future__ import annotations
+
+from traceanalyzer.analysis.pipeline import Analysis
+
+
+def framework(analysis: Analysis) -> str:
+    """Return whose names a remedy takes: torch, triton, jax, cupy, numba, ascend, xpu or rocm; empty for unknown."""
+    trace = analysis.trace
+    sidecar = trace.meta.sidecar
+    if sidecar is not None and sidecar.framework:
+        name = sidecar.framework.lower()
+        return {"pytorch": "torch"}.get(name, name)
+    flavour = trace.meta.flavour.lower()
+    for known in ("jax", "ascend", "rocprof", "nsight"):
+        if known in flavour:
+            return {"rocprof": "rocm", "nsight": "cuda"}.get(known, known)
+    if (
+        len(trace.host_ops)
+        or trace.meta.flags
+        or any(v.startswith("2.") for k, v in trace.meta.versions.items() if "torch" in k.lower())
+    ):
+        return "torch"
+    if any(api.startswith("hip") for api in trace.apis):
+        return "rocm"
+    return ""
+
+
+_SYNCHRONISE = {
+    "torch": "torch.cuda.synchronize()", "triton": "torch.cuda.synchronize()", "jax": "jax.block_until_ready(result)",
+    "cupy": "cupy.cuda.Device().synchronize()", "numba": "numba.cuda.synchronize()", "ascend": "torch.npu.synchronize()",
+    "rocm": "hipDeviceSynchronize()", "cuda": "cudaDeviceSynchronize()",
+}  # fmt: skip
+
+
+def synchronise_of(analysis: Analysis) -> str:
+    """Return how a program waits for its device."""
+    return _SYNCHRONISE.get(framework(analysis), "the runtime's synchronise (torch.cuda.synchronize() in PyTorch)")
+
+
+def graph_of(analysis: Analysis) -> str:
+    """Return how a program launches many kernels with one call."""
+    return {
+        "torch": "capture the step in a CUDA graph (torch.cuda.graph, or torch.compile with mode='reduce-overhead')",
+        "jax": "put the whole step under one jax.jit",
+        "ascend": "capture the step as one graph (torchair, or aclgraph)",
+        "rocm": "capture the step in a HIP graph (hipStreamBeginCapture)",
+        "cupy": "capture the step in a graph (cupy.cuda.Stream.begin_capture)",
+        "numba": "launch fewer, larger kernels",
+    }.get(framework(analysis), "capture the step in a CUDA graph, or fuse its kernels")
+
+
+def loader_of(analysis: Analysis) -> str:
+    """Return how input is made ready ahead of the device."""
+    if framework(analysis) == "jax":
+        return "prefetch batches to the device (tf.data prefetch, or grain with worker processes)"
+    return "raise num_workers and prefetch_factor of the DataLoader, and keep persistent_workers=True"
+
+
+def allocator_of(analysis: Analysis) -> str:
+    """Return how allocation is kept out of the steady run."""
+    return {
+        "torch": "warm the caching allocator up with the same shapes, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+        "jax": "leave preallocation on (XLA_PYTHON_CLIENT_PREALLOCATE)",
+        "ascend": "warm the caching allocator up, or set PYTORCH_NPU_ALLOC_CONF=expandable_segments:True",
+        "cupy": "keep the memory pool (cupy.get_default_memory_pool()) on",
+    }.get(framework(analysis), "allocate before the loop, from a pool (cudaMallocAsync)")
+
+
+def read_back_of(analysis: Analysis) -> str:
+    """Return how results are kept on the device until they are needed."""
+    if framework(analysis) == "jax":
+        return "keep results as device arrays; convert (float, np.asarray) only where you log them"
+    return "keep the value on the device: no .item(), .cpu() or print in the loop; read it every n-th step"
+
+
+def pinned_of(analysis: Analysis) -> str:
+    """Return how an input copy is made not to block."""
+    if framework(analysis) in ("torch", ""):
+        return "copy from pinned memory with non_blocking=True (DataLoader(pin_memory=True))"
+    return "copy from page-locked host memory, asynchronously"
+
+
+def compiled_before_of(analysis: Analysis) -> str:
+    """Return how compilation is kept out of the window."""
+    if framework(analysis) == "jax":
+        return "call the jitted function once, with the same shapes, before recording (jax_log_compiles names recompilations)"
+    return "call everything once, with the same shapes, before recording; TORCH_LOGS=recompiles names recompilations"
