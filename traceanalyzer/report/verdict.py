@@ -94,7 +94,20 @@ def _unknown_queue(analysis: Analysis) -> str:
 
 def _claim_at_risk(analysis: Analysis, warnings: list[Finding]) -> Finding | None:
     """Return the warning that says why a timer around the operations under test reads something else; None where none are, or nothing does."""
-    always = {"TA710", "TA711", "TA706", "TA709", "TA304", "TA309", "TA703", "TA701", "TA505", "TA303", "TA503", "TA707"}
+    always = {
+        "TA710",
+        "TA711",
+        "TA706",
+        "TA709",
+        "TA304",
+        "TA309",
+        "TA703",
+        "TA701",
+        "TA505",
+        "TA303",
+        "TA503",
+        "TA707",
+    }
     tested = bool(measured(analysis))
     mine = [f for f in warnings if not f.rule.startswith("TA1") and (f.rule in always or (tested and f.rule in LEADS))]
     if not mine:
