@@ -118,10 +118,15 @@ def findings(report: ReportData) -> Block | Lines:
     groups: dict[str, list[FindingRow]] = {}
     for finding in loud:
         groups.setdefault(finding.rule, []).append(finding)
+    costs = any(f.cost_us for f in loud)
     rows = [
-        [f"{f.rule} {f.title}" + (f" ({len(same)})" if len(same) > 1 else ""), f.severity, terminal(f.subject, _FACT)]
+        [
+            f"{f.rule} {f.title}" + (f" ({len(same)})" if len(same) > 1 else ""), f.severity,
+            *([show.duration(_largest(same).cost_us), show.percent(_largest(same).cost_share)] if costs else []),
+            terminal(f.subject, _FACT),
+        ]
         for f, same in ((same[0], same) for same in list(groups.values())[:FINDINGS])
-    ]
+    ]  # fmt: skip
     notes = []
     if len(groups) > FINDINGS:
         notes.append(f"more: {_codes(list(groups)[FINDINGS:])}")
@@ -130,8 +135,12 @@ def findings(report: ReportData) -> Block | Lines:
         notes.append(f"notes: {_codes(quiet)}")
     example = terminal((loud or report.findings)[0].rule, 20)
     title = f"Findings ({len(report.findings)}; details: --section findings, traceanalyze rule {example})"
-    columns = ["rule", "level", "subject"]
-    return Block(title, columns, rows, frozenset({2}), notes, labels=frozenset({0, 1}), compact=True)
+    columns = ["rule", "level", *(["cost", "share"] if costs else []), "subject"]
+    return Block(title, columns, rows, frozenset({len(columns) - 1}), notes, labels=frozenset({0, 1}), compact=True)
+
+
+def _largest(findings: list[FindingRow]) -> FindingRow:
+    return max(findings, key=lambda f: f.cost_us or 0.0)
 
 
 def _codes(codes: list[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from traceanalyzer.render import format as show
-from traceanalyzer.render.blocks import Block, Line, Lines, Part
+from traceanalyzer.render.blocks import Block, Line, Lines, Part, short_names
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.report.model import LedgerItemRow, LedgerRow, ReportData
 
@@ -126,7 +126,10 @@ def brief_ledger(report: ReportData, width: int) -> list[Part]:
     rows = spans(report)
     if not rows:
         return []
-    return [_one_bar(rows[0], width - 4) if len(rows) == 1 else _bars(rows, width - 4), *_causes(rows)]
+    return [
+        _one_bar(rows[0], width - 4) if len(rows) == 1 else _bars(rows, width - 4),
+        *_causes(rows, short_names(report), width),
+    ]
 
 
 def _one_bar(row: LedgerRow, width: int) -> Lines:
@@ -171,35 +174,31 @@ def causes(rows: list[LedgerRow]) -> list[tuple[LedgerRow, LedgerItemRow]]:
     return sorted(found, key=lambda pair: -pair[1].us)
 
 
-def _causes(rows: list[LedgerRow]) -> list[Part]:
+def _causes(rows: list[LedgerRow], short: dict[str, str], width: int) -> list[Part]:
     found = [(row, item) for row, item in causes(rows) if item.share >= _CAUSE_SHARE][:CAUSES]
     if not found:
         return []
     several = len(rows) > 1
+    # a screen of 80 columns has room for the device or for the place
+    place = not several or width >= 92
     cells = [
         [
-            word(item.class_), named(item), show.duration(item.us), show.percent(item.share), when(item), f"{item.example_at_us:,.0f} us",
+            word(item.class_), named(item, short), show.duration(item.us), show.percent(item.share), when(item),
+            *([f"{item.example_at_us:,.0f} us"] if place else []),
             *([device(row).removeprefix("device ")] if several else []),
         ]
         for row, item in found
     ]  # fmt: skip
-    columns = ["cause", "what", "cost", "share", "when", "longest at", *(["device"] if several else [])]
+    columns = ["cause", "what", "cost", "share", "when"]
+    columns += [*(["longest at"] if place else []), *(["device"] if several else [])]
+    labels = frozenset({0, 4, len(columns) - 1} if several else {0, 4})
     title = "Largest causes (all: --section ledger)"
-    return [
-        Block(
-            title,
-            columns,
-            cells,
-            frozenset({1, 6}) if several else frozenset({1}),
-            labels=frozenset({0, 4}),
-            compact=True,
-        )
-    ]
+    return [Block(title, columns, cells, frozenset({1}), labels=labels, compact=True)]
 
 
-def named(item: LedgerItemRow) -> str:
-    """Return the name of a cause with the user's range it lies in."""
-    name = item.name.strip() or (item.before if item.class_ in BUSY else "")
+def named(item: LedgerItemRow, short: dict[str, str]) -> str:
+    """Return the name of a cause, a device row's in short, with the user's range it lies in."""
+    name = short.get(item.name, item.name).strip() or (item.before if item.class_ in BUSY else "")
     if item.within and item.within != item.name:
         return f"{name} in {item.within}" if name else f"in {item.within}"
     return name
@@ -208,6 +207,7 @@ def named(item: LedgerItemRow) -> str:
 def full_ledger(report: ReportData, top: int) -> list[Part]:
     """Return each ledger: its classes, why the device ran dry, and its items."""
     found: list[Part] = []
+    short = short_names(report)
     for row in report.ledger[:top]:
         window = "" if row.window == "span" else f", calls of {terminal(row.window, 60)}"
         cells = [
@@ -223,17 +223,17 @@ def full_ledger(report: ReportData, top: int) -> list[Part]:
             Block(title, ["class", "in JSON", "us", "share"], cells, frozenset(), notes, labels=frozenset({0, 1}))
         )
         if row.window == "span" and row.items:
-            found.append(_items(row, top))
+            found.append(_items(row, top, short))
     if len(report.ledger) > top:
         found.append(Lines("", [Line(f"and {show.plural(len(report.ledger) - top, 'ledger')} (all in JSON)")]))
     return found
 
 
-def _items(row: LedgerRow, top: int) -> Block:
+def _items(row: LedgerRow, top: int, short: dict[str, str]) -> Block:
     cells = [
         [
-            word(i.class_), named(i), show.us(i.us), show.percent(i.share), show.count(i.count), show.us(i.longest_us), when(i),
-            f"{i.example_at_us:,.0f}", i.before,
+            word(i.class_), named(i, short), show.us(i.us), show.percent(i.share), show.count(i.count), show.us(i.longest_us), when(i),
+            f"{i.example_at_us:,.0f}", short.get(i.before, i.before),
         ]
         for i in row.items[:top]
     ]  # fmt: skip
@@ -243,7 +243,7 @@ def _items(row: LedgerRow, top: int) -> Block:
     return Block(f"Causes on {device(row)}", columns, cells, frozenset({1, 8}), notes, labels=frozenset({0, 6}))
 
 
-def one_line(row: LedgerRow) -> str:
+def one_line(row: LedgerRow, short: dict[str, str]) -> str:
     """Return a device's ledger as one sentence: the shares of its classes, and the largest cause."""
     order = sorted(row.classes.items(), key=lambda pair: -pair[1])
     shares = [f"{word(c)} {show.percent(us / row.span_us)}" for c, us in order if us >= _LEGEND_SHARE * row.span_us]
@@ -251,7 +251,7 @@ def one_line(row: LedgerRow) -> str:
     found = [item for _, item in causes([row]) if item.share >= _CAUSE_SHARE]
     if found:
         first = found[0]
-        name = f" {named(first)}" if named(first) else ""
+        name = f" {named(first, short)}" if named(first, short) else ""
         text += f"; largest cause: {word(first.class_)}{name}, {show.duration(first.us)} ({show.percent(first.share)}), {when(first)}"
     return text
 
@@ -262,10 +262,10 @@ def cause_table(report: ReportData, most: int) -> Block | None:
     found = [(row, item) for row, item in causes(rows) if item.share >= _CAUSE_SHARE][:most]
     if not found:
         return None
-    several = len(rows) > 1
+    several, short = len(rows) > 1, short_names(report)
     cells = [
         [
-            named(item) or item.before, word(item.class_), show.duration(item.us), show.percent(item.share), when(item),
+            named(item, short) or short.get(item.before, item.before), word(item.class_), show.duration(item.us), show.percent(item.share), when(item),
             *([device(row).removeprefix("device ")] if several else []),
         ]
         for row, item in found

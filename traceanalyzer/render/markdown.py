@@ -102,7 +102,7 @@ def _ledger(report: ReportData, limits: _Limits) -> list[str]:
     rows = spans(report)
     if not rows:
         return []
-    shown = [markdown(one_line(row), limits.sentence) for row in rows[:_LEDGERS]]
+    shown = [markdown(one_line(row, blocks.short_names(report)), limits.sentence) for row in rows[:_LEDGERS]]
     if len(rows) > _LEDGERS:
         shown.append(f"and {show.plural(len(rows) - _LEDGERS, 'more device')} in the JSON report")
     causes = cause_table(report, limits.causes)

@@ -69,7 +69,7 @@ def _lines(report: ReportData, limits: _Limits, command: str) -> list[str]:
     ]
     rows = spans(report)
     for row in rows[:_LEDGERS]:
-        lines += [f"Time of {markdown(one_line(row), limits.sentence)}", ""]
+        lines += [f"Time of {markdown(one_line(row, blocks.short_names(report)), limits.sentence)}", ""]
     if len(rows) > _LEDGERS:
         lines += [f"and {show.plural(len(rows) - _LEDGERS, 'more device')}, in the whole report", ""]
     captured = measured_in(report)
