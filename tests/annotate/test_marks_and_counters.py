@@ -23,6 +23,8 @@ from traceanalyzer.trace.reader import read
 
 SAMPLES = ["samples/cpu_bound_loop.json", "samples/sync_in_loop.json", "samples/do_bench_clear.json"]
 REAL = shared_files("traces/*.json.gz")
+CAUSES = 1_000_000
+"""Tracks from here on show why a device idles."""
 
 
 def events_of(source, tmp_path, *options):
@@ -40,7 +42,7 @@ def events_of(source, tmp_path, *options):
 def test_every_mark_lies_where_the_report_says_by_the_clock_of_a_viewer(path, tmp_path):
     theirs, ours, _ = events_of(path, tmp_path)
     drawn = [Decimal(e["ts"]) for e in [*theirs, *ours] if e.get("ph") in ("X", "B", "i", "C") and "ts" in e]
-    slices = [e for e in ours if e["ph"] == "X" and e["tid"] > 1]
+    slices = [e for e in ours if e["ph"] == "X" and 1 < e["tid"] < CAUSES]
     expected = [row for f in ta.analyze(path).data.findings for row in f.evidence]
     assert len(slices) == len(expected)
     at = sorted(Decimal(e["ts"]) - min(drawn) for e in slices)
@@ -53,10 +55,10 @@ def test_every_mark_lies_where_the_report_says_by_the_clock_of_a_viewer(path, tm
 def test_every_arrow_starts_in_its_mark_and_ends_at_the_start_of_the_row(path, tmp_path):
     theirs, ours, _ = events_of(path, tmp_path)
     rows = {(str(e["pid"]), str(e["tid"]), Decimal(e["ts"])): e for e in theirs if e.get("ph") == "X"}
-    marks = {(e["tid"], e["ts"]): e for e in ours if e["ph"] == "X" and e["tid"] > 1}
+    marks = {(e["tid"], e["ts"]): e for e in ours if e["ph"] == "X" and 1 < e["tid"] < CAUSES}
     starts = {e["id"]: e for e in ours if e["ph"] == "s"}
     ends = {e["id"]: e for e in ours if e["ph"] == "f"}
-    assert len(starts) == len(ends) == len([e for e in ours if e["ph"] == "X" and e["tid"] > 1])
+    assert len(starts) == len(ends) == len([e for e in ours if e["ph"] == "X" and 1 < e["tid"] < CAUSES])
     for number, start in starts.items():
         mark = marks[start["tid"], start["ts"]]
         end = ends[number]
@@ -94,6 +96,50 @@ def test_a_finding_without_a_row_still_stands_in_the_copy(tmp_path):
     _, ours, _ = events_of(source, tmp_path)
     shown = [e["name"].split()[0] for e in ours if e["ph"] == "i" and e["s"] == "t"]
     assert without == shown
+
+
+# -- causes of idle time --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [*SAMPLES, *REAL[:6]], ids=lambda p: str(p).split("/")[-1])
+def test_the_causes_drawn_add_up_to_the_ledger_of_the_report(path, tmp_path):
+    _, ours, _ = events_of(path, tmp_path)
+    data = ta.analyze(path).data
+    # where host and device clocks disagree, no idle time has a known cause
+    spans = [row for row in data.ledger if row.window == "span" and data.clock.state != "disagree"]
+    assert len({e["tid"] for e in ours if e["tid"] >= CAUSES}) == len([s for s in spans if s.drained_by])
+    for number, row in enumerate(spans):
+        pieces = [e for e in ours if e["ph"] == "X" and e["tid"] == CAUSES + number]
+        drawn, why = defaultdict(Decimal), defaultdict(Decimal)
+        for e in pieces:
+            drawn[e["args"]["class"]] += e["dur"]
+            why[e["args"]["drained_by"]] += e["dur"]
+        assert drawn == {
+            c: Decimal(str(us))
+            for c, us in row.classes.items()
+            if c not in ("compute", "communication", "copy", "fill")
+        }
+        assert why == {c: Decimal(str(us)) for c, us in row.drained_by.items()}
+        spots = sorted((e["ts"], e["ts"] + e["dur"]) for e in pieces)
+        assert all(a[1] <= b[0] for a, b in pairwise(spots))
+
+
+def test_a_cause_says_what_held_the_device_up_and_what_came_next(tmp_path):
+    _, ours, result = events_of(SAMPLES[0], tmp_path)
+    piece = next(e for e in ours if e["ph"] == "X" and e["tid"] == CAUSES)
+    assert piece["name"] == "host operator: triton_poi_fused_add_mul_0"
+    assert piece["args"] == {
+        "class": "host_op", "name": "triton_poi_fused_add_mul_0", "drained_by": "late", "row_after": "triton_poi_fused_add_mul_0",
+    }  # fmt: skip
+    assert "177 causes of idle time" in result.output
+
+
+def test_of_many_causes_the_longest_are_drawn_and_that_is_printed(tmp_path):
+    _, every, _ = events_of(SAMPLES[0], tmp_path)
+    _, some, result = events_of(SAMPLES[0], tmp_path, "--max-steps", "50")
+    lengths = sorted((e["dur"] for e in every if e["ph"] == "X" and e["tid"] == CAUSES), reverse=True)
+    kept = sorted((e["dur"] for e in some if e["ph"] == "X" and e["tid"] == CAUSES), reverse=True)
+    assert kept == lengths[:50] and "causes of device 0: the 50 longest of 177" in result.output
 
 
 # -- counters -------------------------------------------------------------------------------------------
@@ -175,7 +221,7 @@ def test_where_clocks_disagree_no_counter_is_drawn_and_the_reason_is_said(tmp_pa
     for i in range(12):
         builder.call(1000 + 20 * i, 970 + 20 * i, 5)
     _, ours, result = events_of(builder.write(tmp_path / "in.json"), tmp_path)
-    assert not [e for e in ours if e["ph"] == "C"]
+    assert not [e for e in ours if e["ph"] == "C" or e["tid"] >= CAUSES]
     assert "no counters: host and device clocks disagree" in result.output
 
 

@@ -8,13 +8,15 @@ from hypothesis import strategies as st
 
 import traceanalyzer as ta
 from tests.conftest import shared_files
-from tests.render.fakes import cause, ledger, report
+from tests.render.fakes import cause, ledger, make, report
 from traceanalyzer.analysis.ledger import BUSY, LedgerClass
 from traceanalyzer.analysis.recurrence import When
 from traceanalyzer.render import ledger as text
+from traceanalyzer.render.console import render_console
 from traceanalyzer.render.markdown import render_markdown
 from traceanalyzer.render.screen import render_screen
 from traceanalyzer.render.summary import render_summary
+from traceanalyzer.report import model
 
 CASES = shared_files("verdicts/*.json.gz")[:12]
 
@@ -85,6 +87,21 @@ def test_markdown_has_the_causes_as_a_table_and_the_summary_one_line():
     assert line.endswith("largest cause: host operator aten::add, 400 us (40 %), every step")
     # a point in the trace differs in every run
     assert "1,234" not in render_summary(made)
+
+
+def test_where_clocks_disagree_no_cause_is_shown():
+    made = report(ledger=[ledger()], clock=make(model.Clock, state="disagree"))
+    for shown in (
+        render_screen(made),
+        render_console(made, sections=("ledger",)),
+        render_markdown(made),
+        render_summary(made),
+    ):
+        assert "clocks disagree: why the device idled is not known" in shown.replace("\n", " ").replace("   ", " ")
+        assert "aten::add" not in shown and "host operator" not in shown and "launched late" not in shown
+    assert "Where the time of device 0 went (1 ms, 50 % busy)" in render_screen(
+        made
+    ) and ". idle 50 %" in render_screen(made)
 
 
 def test_host_time_outside_of_the_span_is_said_where_it_is_much():

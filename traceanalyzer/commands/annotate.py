@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     type=click.IntRange(0),
     default=400_000,  # about 50 MB of text, which viewers still open
     show_default=True,
-    help="Most counter steps added; more are thinned out, keeping peaks, and the copy says so.",
+    help="Most counter steps added, and most causes; more are thinned out, keeping peaks and the longest, and it says so.",
 )
 @limit_options
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
@@ -38,9 +38,9 @@ def command(
 ) -> None:  # fmt: skip
     """Write TRACE again with the report's evidence in it, to be seen in Perfetto or chrome://tracing.
 
-    Added behind the last event, in a process called traceanalyzer: the verdict, a mark and an arrow for each row a
-    finding points at, and counters of queue depth and idle time per stream. The original events stay as they are,
-    byte for byte; reading the copy gives the same report.
+    Added behind the last event, in a process called traceanalyzer: the verdict, the cause of each idle interval, a mark
+    and an arrow for each row a finding points at, and counters of queue depth and idle time per stream. The original
+    events stay as they are, byte for byte; reading the copy gives the same report.
     """
     from traceanalyzer.api import annotations_of, read
     from traceanalyzer.trace.kineto.splice import Sought, Splice
@@ -141,11 +141,12 @@ def _said(splice: Splice, found: Annotations, tables: Trace, output: str, size: 
         f"{plural(len(found.marks), 'evidence row')} of {plural(len({id(m.finding) for m in found.marks}), 'finding')}"
     )
     steps = sum(len(t.at_ns) for t in found.counters)
-    yield f"{terminal(Path(output).name)}: {size:,} bytes; {rows}, {plural(steps, 'counter step')} on {plural(len(found.counters), 'track')}"
+    pieces = sum(len(t.dur_ns) for t in found.causes)
+    yield f"{terminal(Path(output).name)}: {size:,} bytes; {rows}, {plural(pieces, 'cause')} of idle time, {plural(steps, 'counter step')} on {plural(len(found.counters), 'track')}"
     if found.no_counters:
         yield f"no counters: {found.no_counters}"
     if found.thinned:
-        yield f"counters thinned to --max-steps: {'; '.join(map(terminal, found.thinned))}"
+        yield f"thinned to --max-steps: {'; '.join(map(terminal, found.thinned))}"
     missing = len(found.marks) - len(seen.places)
     if missing:
         yield f"no arrow to {plural(missing, 'evidence row')}: made of a begin and an end event, or drawn by no event of the trace"

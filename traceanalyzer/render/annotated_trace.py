@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from traceanalyzer.render.json_v1 import dump
-from traceanalyzer.report.annotations import Annotations, Mark
+from traceanalyzer.render.ledger import word
+from traceanalyzer.report.annotations import Annotations, CauseTrack, Mark
 from traceanalyzer.report.model import FindingRow
 
 CATEGORY = "traceanalyzer"
 PID = 1_990_000_000
 """Process number of our tracks: above any real one, within the 32 bits that viewers keep."""
-_VERDICT, _FIRST_FINDING = 1, 10
+_VERDICT, _FIRST_FINDING, _FIRST_LEDGER = 1, 10, 1_000_000
 _LANES = 3
 _STEPS_AT_A_TIME = 5000
 _TEXT = 300
@@ -41,6 +42,8 @@ def render_events(found: Annotations, places: Mapping[int, _Place], record: byte
     yield from (b",\n" + event for event in _heads(found))
     for number, mark in enumerate(found.marks):
         yield from (b",\n" + event for event in _mark(mark, number, places.get(number), _thread(found, mark)))
+    for number, causes in enumerate(found.causes):
+        yield from _causes(causes, _FIRST_LEDGER + number)
     for track in found.counters:
         label = track.label + (" (thinned)" if len(track.at_ns) < track.of else "")
         head = f'{{"ph":"C","cat":"{CATEGORY}","pid":{PID},"tid":0,"name":{_json(label)},"ts":'
@@ -94,6 +97,29 @@ def _heads(found: Annotations) -> Iterator[bytes]:
         yield _event(
             "i", _VERDICT, f"{finding.rule} {finding.title}", s="t", ts_ns=found.begin_ns, args=_said(finding, "(no row to point at)", "")
         )  # fmt: skip
+
+
+def _causes(track: CauseTrack, tid: int) -> Iterator[bytes]:
+    """Yield the pieces of a device's idle time, each named by what held the device up."""
+    yield b",\n" + _event("M", tid, "thread_name", args={"name": f"why {track.device} idles"})
+    # between the verdict and the findings
+    yield b",\n" + _event("M", tid, "thread_sort_index", args={"sort_index": _VERDICT})
+    heads, args = [], []
+    for cls, name, within in track.keys:
+        title = f"{word(cls)}: {name}" if name else word(cls)
+        heads.append(f'{{"ph":"X","cat":"{CATEGORY}","pid":{PID},"tid":{tid},"name":{_json(_short(title))}')
+        place = f',"within":{_json(_short(within))}' if within else ""
+        args.append(f'"class":{_json(cls)},"name":{_json(_short(name))}{place}')
+    reasons = [f'"drained_by":{_json(reason)}' for reason in track.drained_by]
+    rows = [f'"row_after":{_json(_short(row))}' for row in track.rows]
+    for low in range(0, len(track.start_ns), _STEPS_AT_A_TIME):
+        part = slice(low, low + _STEPS_AT_A_TIME)
+        columns = (track.start_ns, track.dur_ns, track.key, track.drained, track.before)
+        lines = (
+            f',\n{heads[key]},"ts":{_us(at)},"dur":{_us(dur)},"args":{{{args[key]},{reasons[why]},{rows[row]}}}}}'
+            for at, dur, key, why, row in zip(*(c[part].tolist() for c in columns), strict=True)
+        )
+        yield "".join(lines).encode("ascii")
 
 
 def _said(finding: FindingRow, row: str, note: str) -> dict[str, str]:

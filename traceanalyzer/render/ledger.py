@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import Block, Line, Lines, Part, short_names
 from traceanalyzer.render.escape import terminal
@@ -30,8 +32,22 @@ OTHER = "."
 
 
 def spans(report: ReportData) -> list[LedgerRow]:
-    """Return the ledgers of whole devices, in the report's order."""
-    return [row for row in report.ledger if row.window == "span" and row.span_us > 0]
+    """Return the ledgers of whole devices, in the report's order; without causes where the clocks disagree."""
+    rows = [row for row in report.ledger if row.window == "span" and row.span_us > 0]
+    return [_busy_only(row) for row in rows] if clocks_disagree(report) else rows
+
+
+def clocks_disagree(report: ReportData) -> bool:
+    """Return whether host and device times cannot be compared, so that no idle time has a known cause."""
+    return report.clock.state == "disagree"
+
+
+NO_CAUSES = "host and device clocks disagree: why the device idled is not known"
+
+
+def _busy_only(row: LedgerRow) -> LedgerRow:
+    classes = {c: us for c, us in row.classes.items() if c in BUSY} | {"idle": idle_us(row)}
+    return replace(row, classes=classes, drained_by={}, items=[i for i in row.items if i.class_ in BUSY])
 
 
 def word(cls: str) -> str:
@@ -126,10 +142,10 @@ def brief_ledger(report: ReportData, width: int) -> list[Part]:
     rows = spans(report)
     if not rows:
         return []
-    return [
-        _one_bar(rows[0], width - 4) if len(rows) == 1 else _bars(rows, width - 4),
-        *_causes(rows, short_names(report), width),
-    ]
+    bars = _one_bar(rows[0], width - 4) if len(rows) == 1 else _bars(rows, width - 4)
+    if clocks_disagree(report):
+        bars.lines.append(Line(NO_CAUSES, "bold", 2))
+    return [bars, *_causes(rows, short_names(report), width)]
 
 
 def _one_bar(row: LedgerRow, width: int) -> Lines:
@@ -208,7 +224,10 @@ def full_ledger(report: ReportData, top: int) -> list[Part]:
     """Return each ledger: its classes, why the device ran dry, and its items."""
     found: list[Part] = []
     short = short_names(report)
-    for row in report.ledger[:top]:
+    every = spans(report) if clocks_disagree(report) else report.ledger
+    if clocks_disagree(report) and every:
+        found.append(Lines("", [Line(NO_CAUSES, "bold")]))
+    for row in every[:top]:
         window = "" if row.window == "span" else f", calls of {terminal(row.window, 60)}"
         cells = [
             [word(c), c, show.us(us), show.percent(us / row.span_us)] for c, us in row.classes.items() if row.span_us
@@ -224,8 +243,8 @@ def full_ledger(report: ReportData, top: int) -> list[Part]:
         )
         if row.window == "span" and row.items:
             found.append(_items(row, top, short))
-    if len(report.ledger) > top:
-        found.append(Lines("", [Line(f"and {show.plural(len(report.ledger) - top, 'ledger')} (all in JSON)")]))
+    if len(every) > top:
+        found.append(Lines("", [Line(f"and {show.plural(len(every) - top, 'ledger')} (all in JSON)")]))
     return found
 
 
@@ -249,6 +268,8 @@ def one_line(row: LedgerRow, short: dict[str, str]) -> str:
     shares = [f"{word(c)} {show.percent(us / row.span_us)}" for c, us in order if us >= _LEGEND_SHARE * row.span_us]
     text = f"{device(row)}, {show.duration(row.span_us)}: {', '.join(shares[:_LEGEND])}"
     found = [item for _, item in causes([row]) if item.share >= _CAUSE_SHARE]
+    if "idle" in row.classes:
+        text += f"; {NO_CAUSES}"
     if found:
         first = found[0]
         name = f" {named(first, short)}" if named(first, short) else ""

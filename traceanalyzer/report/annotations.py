@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from traceanalyzer.analysis.annotations import CounterTrack, counters
+from traceanalyzer.analysis.clocks import ClockState
+from traceanalyzer.analysis.ledger import BUSY, DrainedBy, LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.report.model import FindingRow, ReportData
+from traceanalyzer.trace.names import scrub_paths
+from traceanalyzer.trace.tables import Int64
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,27 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class CauseTrack:
+    """Why a device idled, piece by piece: ``start_ns`` (absolute) and ``dur_ns`` of each, in order of time.
+
+    ``key[i]`` is the number of its (class, name, range of the user) in ``keys``, ``drained[i]`` and ``before[i]`` those of why
+    the device had run dry and of the device row that ends the interval, in ``drained_by`` and ``rows``. Of ``of`` pieces the
+    longest are kept.
+    """
+
+    device: str
+    start_ns: Int64
+    dur_ns: Int64
+    key: Int64
+    drained: Int64
+    before: Int64
+    keys: list[tuple[str, str, str]]
+    drained_by: list[str]
+    rows: list[str]
+    of: int
+
+
+@dataclass(frozen=True)
 class Annotations:
     """Everything that is added. ``no_counters`` says why there are none, ``thinned`` which tracks lost steps.
 
@@ -43,6 +70,7 @@ class Annotations:
     counters: list[CounterTrack]
     no_counters: str
     thinned: list[str] = field(default_factory=list)
+    causes: list[CauseTrack] = field(default_factory=list)
 
 
 def annotate_report(
@@ -51,6 +79,7 @@ def annotate_report(
     """Return what to add for a report: each row that stands as evidence in it, and at most ``most_steps`` counter steps."""
     rows, origin = analysis.trace.activities, analysis.trace.meta.origin_ns
     tracks, reason = counters(analysis, most_steps)
+    causes = cause_tracks(analysis, most_steps) if analysis.clocks.state is not ClockState.DISAGREE else []
     marks = []
     for finding, shown in zip(findings, report.findings, strict=True):
         of_finding: list[Mark] = []
@@ -66,8 +95,46 @@ def annotate_report(
         findings_without_rows=[f for f in report.findings if not f.evidence],
         counters=tracks,
         no_counters=reason,
-        thinned=[f"{t.label}: {len(t.at_ns):,} of {t.of:,} steps" for t in tracks if len(t.at_ns) < t.of],
+        thinned=[f"{t.label}: {len(t.at_ns):,} of {t.of:,} steps" for t in tracks if len(t.at_ns) < t.of]
+        + [f"causes of {c.device}: the {len(c.dur_ns):,} longest of {c.of:,}" for c in causes if len(c.dur_ns) < c.of],
+        causes=causes,
     )
+
+
+def cause_tracks(analysis: Analysis, most: int) -> list[CauseTrack]:
+    """Return the idle pieces of each device's ledger, at most ``most`` in all: the longest of each device."""
+    clean = (lambda text: text) if analysis.options.show_paths else scrub_paths
+    idle = [np.flatnonzero(~np.isin(ledger.cls, list(BUSY))) for ledger in analysis.ledgers]
+    total = sum(map(len, idle))
+    tracks = []
+    for ledger, every in zip(analysis.ledgers, idle, strict=True):
+        of = len(every)
+        if not of:
+            continue
+        keep = of if total <= most else max(1, most * of // total)
+        pieces = np.sort(every[np.argsort(-ledger.ns[every], kind="stable")[:keep]])
+        labels = np.stack([ledger.cls[pieces].astype(np.int64), ledger.name[pieces], ledger.within[pieces]])
+        kinds, key = np.unique(labels, axis=1, return_inverse=True)
+        names = analysis.trace.activities.name[ledger.row[pieces]]
+        rows, before = np.unique(names, return_inverse=True)
+        tracks.append(
+            CauseTrack(
+                device=f"device {analysis.trace.devices[ledger.device].label}",
+                start_ns=ledger.start[pieces],
+                dur_ns=ledger.ns[pieces],
+                key=key.reshape(-1),
+                drained=ledger.drained[pieces].astype(np.int64),
+                before=before.reshape(-1),
+                keys=[
+                    (LedgerClass(c).label, clean(ledger.names.text(n)), clean(ledger.names.text(w)))
+                    for c, n, w in kinds.T.tolist()
+                ],
+                drained_by=[d.label for d in DrainedBy],
+                rows=[analysis.trace.names[n] for n in rows.tolist()],
+                of=of,
+            )
+        )
+    return tracks
 
 
 def _in_lanes(marks: list[Mark]) -> list[Mark]:
