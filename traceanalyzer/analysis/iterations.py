@@ -178,11 +178,7 @@ def _device_of_call(trace: Trace, rows: Int64, device_of_lane: Int64) -> Int64:
 def _named(trace: Trace, where: Origin, op: Iterations) -> Iterations:
     marks = []
     if op.process is not None:
-        rank = where.rank_of_process(op.process)
-        threads = zip(trace.threads, where.thread_process.tolist(), strict=True)
-        marks.append(
-            f"rank {rank}" if rank is not None else "process " + next(t.process for t, p in threads if p == op.process)
-        )
+        marks.append(where.mark(trace, op.process))
     if op.device is not None:
         marks.append(f"device {trace.devices[op.device].number}")
     return replace(op, name=f"{op.name} ({', '.join(marks)})") if marks else op

@@ -42,6 +42,14 @@ class Origin:
         found = {r for r, p in zip(self.thread_rank, self.thread_process.tolist(), strict=True) if p == process}
         return found.pop() if len(found) == 1 else None
 
+    def mark(self, trace: Trace, process: int) -> str:
+        """Return what tells a process from the others in names: its rank, else its id."""
+        rank = self.rank_of_process(process)
+        if rank is not None:
+            return f"rank {rank}"
+        threads = zip(trace.threads, self.thread_process.tolist(), strict=True)
+        return "process " + next(t.process for t, p in threads if p == process)
+
 
 def origin(trace: Trace) -> Origin:
     """Return where the rows of a trace come from."""

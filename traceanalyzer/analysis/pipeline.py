@@ -22,6 +22,7 @@ from traceanalyzer.analysis.origin import Origin, origin
 from traceanalyzer.analysis.queue import Doubts, QueueState, QueueVerdict, dry_launches, judge, starved_for_judgement
 from traceanalyzer.analysis.readings import Readings, event_readings
 from traceanalyzer.analysis.selection import Chosen, choose
+from traceanalyzer.analysis.steps import StepFacts, find_steps
 from traceanalyzer.analysis.streams import StreamFacts, Waits, depth_at_launch, stream_facts, waits
 from traceanalyzer.analysis.symbols import MachineSymbols, machine_symbols
 from traceanalyzer.options import AnalysisOptions
@@ -76,6 +77,7 @@ class Analysis:
     no_operations: str
     ledgers: list[DeviceLedger]
     op_ledgers: list[DeviceLedger]
+    steps: list[StepFacts]
 
 
 def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
@@ -146,6 +148,7 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
         no_operations=_no_operations(iterations, bool(replays)) if isinstance(iterations, str) else "",
         ledgers=[_with_units(ledger, op_ledgers) for ledger in ledgers],
         op_ledgers=[ledger for _, ledger in op_ledgers],
+        steps=find_steps(trace, host, where, [op.iterations for op in operations], ledgers),
     )
 
 

@@ -21,6 +21,7 @@ from traceanalyzer.report.findings import finding_row
 from traceanalyzer.report.ledger import ledger_rows
 from traceanalyzer.report.operations import op_rows
 from traceanalyzer.report.remarks import sentence_of
+from traceanalyzer.report.steps import step_rows
 from traceanalyzer.report.verdict import verdict
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.names import scrub_paths, short_names
@@ -62,6 +63,7 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
         ops=ops,
         idle=[_idle(analysis, d.idle, clean) for d in analysis.devices],
         ledger=ledger_rows(analysis, clean),
+        steps=step_rows(analysis, clean),
         findings=[finding_row(f, analysis.trace.meta.origin_ns, clean) for f in findings],
         abstentions=abstained,
         capture=analysis.trace.meta.sidecar,

@@ -27,6 +27,7 @@ ROW_TYPES: dict[str, type[Any]] = {
     "idle": model.IdleRow,
     "ledger": model.LedgerRow,
     "ledger items": model.LedgerItemRow,
+    "steps": model.StepRow,
     "findings": model.FindingRow,
 }
 """Row type of each table of a report."""

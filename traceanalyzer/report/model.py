@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from traceanalyzer.report.units import KernelRow, OpRow
+from traceanalyzer.report.units import KernelRow, OpRow, StepRow
 
 if TYPE_CHECKING:
     # parts that most reports lack: their types are not loaded for a report without them
@@ -363,6 +363,7 @@ class ReportData:
     ops: list[OpRow]
     idle: list[IdleRow]
     ledger: list[LedgerRow]
+    steps: list[StepRow]
     findings: list[FindingRow]
     abstentions: list[Abstention]
     thresholds: dict[str, float]

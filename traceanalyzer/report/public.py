@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Report:
     """What :func:`traceanalyzer.analyze` returns.
 
-    ``kernels``, ``copies``, ``streams``, ``devices``, ``threads``, ``ops``, ``idle`` and ``ledger`` are pandas frames with
+    ``kernels``, ``copies``, ``streams``, ``devices``, ``threads``, ``ops``, ``idle``, ``steps`` and ``ledger`` are pandas frames with
     the columns documented in docs/schema.md (pandas is imported on first use); ``data`` is the frozen report.
     """
 
@@ -65,6 +65,11 @@ class Report:
     def idle(self) -> pd.DataFrame:
         """One row per device: long pauses and late launches."""
         return self._frame("idle")
+
+    @property
+    def steps(self) -> pd.DataFrame:
+        """One row per kind of step: median, interval, slowest and why."""
+        return self._frame("steps")
 
     @property
     def ledger(self) -> pd.DataFrame:

@@ -97,3 +97,47 @@ class OpRow:
     samples_us: list[float] = field(default_factory=list)
     dispatch_samples_us: list[float] = field(default_factory=list)
     lag_one: float | None = None
+
+
+@dataclass(frozen=True)
+class SlowStep:
+    """The slowest step: its place among the steps (from 0), start from the trace's start, length, and how far over the median step.
+
+    ``cause`` is the class of the ledger of which it has most more than the median step (``cause_us`` more), ``outside`` where
+    that lies outside of the device's span, empty where the two are within 1 %; ``cause_name`` and ``cause_within`` as in the ledger.
+    """
+
+    index: int
+    at_us: float
+    us: float
+    over_p50_us: float
+    cause: str
+    cause_name: str
+    cause_within: str
+    cause_us: float | None
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """Steps of one kind: their lengths on the host, waits included, as XProf and the TensorBoard plug-in have them.
+
+    ``method`` says what a step is: ProfilerStep, a range, or the launches that repeat (from first launch to first launch).
+    ``wait_p50_us`` is the time in it in which its thread waited for the device, ``busy_p50_us`` that in which ``device`` worked.
+    ``rank`` is set where several ranks have steps. ``steps_us`` are lengths in order of time, evenly thinned over 2,000.
+    """
+
+    name: str
+    method: str
+    device: int | None
+    owner: str
+    rank: int | None
+    n: int
+    p50_us: float
+    p50_ci95_us: tuple[float, float] | None
+    mean_us: float
+    min_us: float
+    max_us: float
+    wait_p50_us: float
+    busy_p50_us: float | None
+    slowest: SlowStep
+    steps_us: list[float] = field(default_factory=list)
