@@ -20,6 +20,7 @@ from traceanalyzer.trace.source import Progress
 from traceanalyzer.trace.tables import Trace
 
 if TYPE_CHECKING:
+    from traceanalyzer.analysis.collectives import RankCollectives
     from traceanalyzer.report.annotations import Annotations
     from traceanalyzer.report.compare.public import Comparison
     from traceanalyzer.report.ranks import RankRow, RanksData
@@ -109,11 +110,12 @@ def ranks(
     tool = installed_version() if hta else ""
     rows: list[RankRow] = []
     lost: list[LostTrace] = []
+    kept: list[RankCollectives] = []
     sizes: list[int] = []
     files = trace_files(folder)
     for path in files:
         try:
-            found, size = _one_rank(path, options, bool(tool), progress)
+            found, collectives, size = _one_rank(path, options, bool(tool), progress)
         except TraceAnalyzerError as error:
             # a report holds no folder: it names machines and users
             reason = error.one_line().replace(str(path), path.name)
@@ -124,26 +126,28 @@ def ranks(
         if not found:
             lost.append(LostTrace(path.name, "it holds no device rows", rank_of(None, path.name)[0]))
         rows += found
+        kept += collectives
     if not rows:
         first = f": {lost[0].file}: {lost[0].reason}" if lost else ""
         raise TraceFormatError(
             "no_ranks", f"none of {len(files)} files gives a rank{first}", hint="give a folder of traces"
         )
     said = tool or (HOW_TO_GET if hta else "")
-    return ranks_report(Path(folder).resolve().name, rows, lost, max(sizes, default=None), said, late_over)
+    return ranks_report(Path(folder).resolve().name, rows, lost, max(sizes, default=None), said, late_over, kept)
 
 
 def _one_rank(
     path: Path, options: AnalysisOptions, with_hta: bool, progress: Progress | None
-) -> tuple[list[RankRow], int | None]:
-    """Return the rows of one trace and the number of ranks it knows of; nothing of the trace outlives the call."""
+) -> tuple[list[RankRow], list[RankCollectives], int | None]:
+    """Return the rows of one trace, its collectives and the number of ranks it knows of; nothing else outlives the call."""
     from traceanalyzer.peers.hta import run_hta
-    from traceanalyzer.report.ranks import rank_rows
+    from traceanalyzer.report.ranks import rank_collectives, rank_rows
 
     trace = read(path, options.limits, progress)
     analysis, _, report = examine(trace, options)
     beside = run_hta(path, shipped_only=True) if with_hta else None
-    return rank_rows(analysis, report.data, path.name, beside), trace.meta.world_size
+    rows = rank_rows(analysis, report.data, path.name, beside)
+    return rows, rank_collectives(analysis, path.name), trace.meta.world_size
 
 
 def examine(trace: Trace, options: AnalysisOptions | None = None) -> tuple[Analysis, list[Finding], Report]:

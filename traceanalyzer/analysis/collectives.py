@@ -34,7 +34,6 @@ class NoWaits(StrEnum):
     UNKNOWN_RANKS = "unknown_ranks"
     SEVERAL_FILES = "several_files"
     SEVERAL_DEVICES = "several_devices"
-    MISSING_RANKS = "missing_ranks"
     NO_COLLECTIVES = "no_collectives"
     FEW_COLLECTIVES = "few_collectives"
     DIFFERENT_SEQUENCES = "different_sequences"

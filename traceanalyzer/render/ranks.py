@@ -9,9 +9,11 @@ from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.blocks import Block
 from traceanalyzer.render.console import render_blocks
 from traceanalyzer.render.escape import markdown, terminal
+from traceanalyzer.render.ledger import BUSY, word
 from traceanalyzer.render.markdown import pipe_table
 from traceanalyzer.report.ranks import RankRow, RanksData
 
+_CLASS_SHARE, _CLASSES = 0.02, 6
 _ROWS, _MISSING, _LOST, _FILE = 64, 32, 20, 16
 
 
@@ -28,13 +30,13 @@ def markdown_ranks(report: RanksData, settings: RenderSettings) -> str:
     lines = [f"### GPU traces by rank: {markdown(report.folder, 100)}", "", f"**{markdown(report.headline, 600)}**", ""]
     for block in _blocks(report, settings.top or _ROWS):
         notes = "<br>".join(markdown(n, 300) for n in [block.title, *block.notes])
-        lines += [*pipe_table(block), "", f"<sub>{notes}</sub>", ""]
+        lines += [*(pipe_table(block) if block.rows else []), "", f"<sub>{notes}</sub>", ""]
     lines += [f"<sub>{'<br>'.join(markdown(fact, 300) for fact in _facts(report))}</sub>"]
     return "\n".join(lines) + "\n"
 
 
 def _blocks(report: RanksData, top: int) -> list[Block]:
-    found = (_times(report, top), _verdicts(report, top), _hta(report, top))
+    found = (_waits(report, top), _ledgers(report, top), _times(report, top), _verdicts(report, top), _hta(report, top))
     return [block for block in found if block is not None]
 
 
@@ -49,6 +51,77 @@ def _name(row: RankRow) -> str:
 def _hidden(report: RanksData, top: int) -> list[str]:
     more = len(report.ranks) - top
     return [f"{show.plural(more, 'more row')} (--top N; all in JSON)"] if more > 0 else []
+
+
+def _ledgers(report: RanksData, top: int) -> Block | None:
+    """Return the share of each class of the time ledger, rank by rank; classes that are small on every rank share a column."""
+    rows = [r for r in report.ranks if r.span_us > 0 and r.ledger]
+    if not rows:
+        return None
+    most: dict[str, float] = {}
+    for r in rows:
+        for cls, us in r.ledger.items():
+            most[cls] = max(most.get(cls, 0.0), us / r.span_us)
+    large = sorted((c for c, share in most.items() if share >= _CLASS_SHARE), key=lambda c: -most[c])[:_CLASSES]
+    classes = [c for c in BUSY if c in large] + [c for c in large if c not in BUSY]
+    cells = []
+    for r in rows[:top]:
+        shares = [r.ledger.get(c, 0.0) / r.span_us for c in classes]
+        cells.append([_name(r), *map(show.percent, [*shares, max(0.0, 1 - sum(shares))])])
+    columns = ["rank (device)", *map(word, classes), "other"]
+    return Block("Where each rank's time went (share of its device's span)", columns, cells)
+
+
+REASONS = {
+    "one_rank": "one rank alone",
+    "unknown_ranks": "some files tell no rank",
+    "several_files": "several files are of one rank",
+    "several_devices": "the collectives of one rank are on several devices",
+    "no_collectives": "no collectives in the trace",
+    "few_collectives": "fewer than five collectives",
+    "different_sequences": "the ranks ran different collectives (process groups or pipeline stages), which the traces alone do not match",
+    "clocks": "the hosts' clocks cannot be aligned: the ends of collectives are too far apart",
+}
+"""Why it is not known who waits for whom, by code."""
+
+
+def _waits(report: RanksData, top: int) -> Block | None:
+    """Return who waits in communication for whom; the reason alone where that is not known."""
+    found = report.communication
+    if found is None or found.reason == "one_rank":
+        return None
+    title = "Waiting in collectives (us)"
+    if found.reason:
+        of = f" (rank {', '.join(map(str, found.reason_ranks[:8]))})" if found.reason_ranks else ""
+        spread = f": {show.duration(found.spread_us)}" if found.reason == "clocks" else ""
+        return Block(title, ["rank"], [], notes=[f"not judged: {REASONS.get(found.reason, found.reason)}{of}{spread}"])
+    cells = []
+    for r in found.ranks[:top]:
+        whole = r.wait_us + r.transfer_us
+        longest = max(r.waits_for_us, key=lambda q: r.waits_for_us[q], default=None)
+        mostly = "" if longest is None else f"rank {longest} ({show.percent(r.waits_for_us[longest] / r.wait_us)})"
+        share = show.percent(r.wait_us / whole if whole else None)
+        cells.append(
+            [
+                str(r.rank),
+                show.us(r.wait_us),
+                show.us(r.transfer_us),
+                share,
+                mostly,
+                show.us(r.caused_us),
+                show.count(r.last),
+            ]
+        )
+    notes = [
+        f"{show.plural(found.collectives, 'collective')} that all ranks ran, matched by order and name; waiting: until the last rank's kernel started",
+        f"clocks aligned by the collectives' ends, which agree within {show.duration(found.spread_us)} in nine of ten",
+    ]
+    if report.missing:
+        notes.append("waiting for a rank without a trace counts as transfer")
+    if len(found.ranks) > top:
+        notes.append(f"{show.plural(len(found.ranks) - top, 'more rank')} (--top N; all in JSON)")
+    columns = ["rank", "waits", "transfer", "waiting", "mostly for", "others wait for it", "joined last"]
+    return Block(title, columns, cells, notes=notes, labels=frozenset({4}))
 
 
 def _times(report: RanksData, top: int) -> Block:

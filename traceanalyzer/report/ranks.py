@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from traceanalyzer._version import __version__
 from traceanalyzer.analysis.breakdown import Breakdown, breakdowns
+from traceanalyzer.analysis.clocks import ClockState
+from traceanalyzer.analysis.collectives import (
+    CommunicationWaits,
+    NoWaits,
+    RankCollectives,
+    Unjudged,
+    collectives_of,
+    communication_waits,
+)
+from traceanalyzer.analysis.ledger import BUSY, DeviceLedger
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.ranks import STRAGGLER_SHARE, RankTimes, stragglers
 from traceanalyzer.peers.hta import HtaResult
@@ -17,6 +27,8 @@ from traceanalyzer.report.model import ReportData
 
 SCHEMA = "traceanalyzer.ranks/1"
 MISSING_SHOWN = 64
+WAITING_SHARE = 0.05
+"""Below this part of the time in collectives, waiting is what the ranks' jitter makes."""
 _IN_NAME = re.compile(r"(?i)(?:rank|worker)[-_ ]?(\d{1,7})")
 
 
@@ -38,7 +50,9 @@ class RankRow:
 
     ``busy_us = compute_us + exposed_communication_us + exposed_copy_us``: communication are kernels of NCCL, RCCL and the
     like by name, exposed what no compute kernel covers, copies what no kernel covers. ``overlap_share``: share of the
-    communication that compute covers, None without any. ``straggler``: why the others wait for this rank, empty if they don't.
+    communication that compute covers, None without any. ``ledger``: its span by the classes of the time ledger (docs/ledger.md),
+    ``idle`` in place of the causes where host and device clocks disagree. ``straggler``: why the others wait for this rank, empty
+    if they don't.
     """
 
     rank: int | None
@@ -49,6 +63,7 @@ class RankRow:
     span_us: float
     busy_us: float
     idle_us: float
+    ledger: dict[str, float]
     compute_us: float
     communication_us: float
     copy_us: float
@@ -64,6 +79,37 @@ class RankRow:
     headline: str
     straggler: str
     hta: HtaNumbers | None
+
+
+@dataclass(frozen=True)
+class RankWaits:
+    """One rank in the collectives that all ranks ran: ``wait_us`` until the last rank had joined, ``transfer_us`` the rest.
+
+    ``caused_us``: what all other ranks together waited for this one, in the ``last`` collectives that it joined last.
+    ``waits_for_us``: of its own waiting, the part for each rank that it waited for.
+    """
+
+    rank: int
+    wait_us: float
+    transfer_us: float
+    caused_us: float
+    last: int
+    waits_for_us: dict[int, float]
+
+
+@dataclass(frozen=True)
+class RanksCommunication:
+    """Who waits in communication for whom, or the code of the reason why that cannot be told (``reason`` is not empty then).
+
+    ``collectives`` were matched over the ranks by their order and name. Clocks of the hosts are aligned by the collectives'
+    ends, which then agree within ``spread_us`` in nine of ten. ``reason_ranks`` are the ranks a reason speaks of.
+    """
+
+    collectives: int
+    spread_us: float | None
+    ranks: list[RankWaits]
+    reason: str = ""
+    reason_ranks: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -92,6 +138,7 @@ class RanksData:
     missing: list[int]
     notes: list[str] = field(default_factory=list)
     hta: str = ""
+    communication: RanksCommunication | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values."""
@@ -112,6 +159,7 @@ def rank_rows(analysis: Analysis, report: ReportData, file: str, hta: HtaResult 
     found = breakdowns(analysis.trace)
     numbers = None if hta is None else _hta_numbers(hta, len(found))
     by_device = {row.device: row for row in analysis.devices}
+    ledgers = {ledger.device: _classes(ledger, analysis) for ledger in analysis.ledgers}
     kernels = Counter[int]()
     lanes = [lane.device for lane in analysis.trace.lanes]
     for lane, kind in zip(
@@ -119,14 +167,25 @@ def rank_rows(analysis: Analysis, report: ReportData, file: str, hta: HtaResult 
     ):
         kernels[lanes[lane]] += kind == 1
     return [
-        _row(one, analysis, report, rank, source, file, numbers, kernels[one.device], by_device[one.device].queue)
+        _row(
+            one,
+            analysis,
+            report,
+            rank,
+            source,
+            file,
+            numbers,
+            kernels[one.device],
+            by_device[one.device].queue,
+            ledgers.get(one.device, {}),
+        )
         for one in found
     ]
 
 
 def _row(
     one: Breakdown, analysis: Analysis, report: ReportData, rank: int | None, source: str, file: str,
-    numbers: HtaNumbers | None, kernels: int, queue: Any,
+    numbers: HtaNumbers | None, kernels: int, queue: Any, ledger: dict[str, float],
 ) -> RankRow:  # fmt: skip
     device = analysis.trace.devices[one.device]
     return RankRow(
@@ -138,6 +197,7 @@ def _row(
         span_us=_us(one.span_ns),
         busy_us=_us(one.busy_ns),
         idle_us=_us(one.idle_ns),
+        ledger=ledger,
         compute_us=_us(one.compute_ns),
         communication_us=_us(one.communication_ns),
         copy_us=_us(one.copy_ns),
@@ -156,6 +216,54 @@ def _row(
     )
 
 
+def _classes(ledger: DeviceLedger, analysis: Analysis) -> dict[str, float]:
+    """Return microseconds by class; idle time as one where host and device clocks disagree and no cause is known."""
+    found = ledger.classes_ns()
+    if analysis.clocks.state is ClockState.DISAGREE:
+        busy = {c.label: _us(ns) for c, ns in found.items() if c in BUSY}
+        return busy | {"idle": _us(sum(ns for c, ns in found.items() if c not in BUSY))}
+    return {c.label: _us(ns) for c, ns in found.items()}
+
+
+def rank_collectives(analysis: Analysis, file: str) -> list[RankCollectives]:
+    """Return what is kept of a trace to tell who waits for whom; none where its rank is not known."""
+    rank, _ = rank_of(analysis.trace.meta.rank, file)
+    return [] if rank is None else collectives_of(analysis.trace, rank)
+
+
+def communication(rows: list[RankRow], kept: Sequence[RankCollectives]) -> RanksCommunication:
+    """Return who waited for whom in the collectives of a job, or why that cannot be told."""
+    ordered = sorted(kept, key=lambda k: k.rank)
+    files = Counter(rank for rank, _ in {(r.rank, r.file) for r in rows})
+    twice = sorted(rank for rank, n in files.items() if rank is not None and n > 1)
+    devices = Counter(k.rank for k in ordered)
+    without = sorted({r.rank for r in rows if r.rank is not None} - set(devices))
+    several = sorted(rank for rank, n in devices.items() if n > 1)
+    found: CommunicationWaits | Unjudged
+    if len(files) < 2:
+        found = Unjudged(NoWaits.ONE_RANK)
+    elif None in files:
+        found = Unjudged(NoWaits.UNKNOWN_RANKS)
+    elif twice:
+        found = Unjudged(NoWaits.SEVERAL_FILES, twice)
+    elif without:
+        found = Unjudged(NoWaits.NO_COLLECTIVES, without)
+    elif several:
+        found = Unjudged(NoWaits.SEVERAL_DEVICES, several)
+    else:
+        found = communication_waits(ordered)
+    if isinstance(found, Unjudged):
+        return RanksCommunication(0, _us(found.ns) if found.ns else None, [], str(found.reason), found.ranks)
+    ranks = [
+        RankWaits(
+            rank, _us(int(found.wait_ns[n])), _us(int(found.transfer_ns[n])), _us(int(found.caused_ns[n])), int(found.last[n]),
+            {found.ranks[q]: _us(int(ns)) for q, ns in enumerate(found.waits_ns[n].tolist()) if ns},
+        )
+        for n, rank in enumerate(found.ranks)
+    ]  # fmt: skip
+    return RanksCommunication(found.collectives, _us(found.spread_ns), ranks)
+
+
 def _hta_numbers(found: HtaResult, devices: int) -> HtaNumbers:
     if found.error:
         return HtaNumbers(error=found.error)
@@ -172,7 +280,7 @@ def _hta_numbers(found: HtaResult, devices: int) -> HtaNumbers:
 
 def ranks_report(
     folder: str, rows: Iterable[RankRow], lost: list[LostTrace], world_size: int | None, hta: str,
-    limit: float = STRAGGLER_SHARE,
+    limit: float = STRAGGLER_SHARE, collectives: Sequence[RankCollectives] = (),
 ) -> RanksData:  # fmt: skip
     """Return the report on a folder's rows, in the order of their ranks; rows without a rank come last, by file."""
     ordered = sorted(rows, key=lambda r: (r.rank is None, r.rank or 0, r.file, r.device))
@@ -198,18 +306,27 @@ def ranks_report(
         )
     if len(ordered) == 1:
         notes.append("one rank alone: who waits for whom cannot be judged")
+    waits = communication(ordered, collectives)
     return RanksData(
-        SCHEMA, __version__, folder, _headline(ordered, lost, missing), world_size, ordered, lost, missing, notes, hta
+        SCHEMA, __version__, folder, _headline(ordered, lost, missing, waits), world_size, ordered, lost, missing, notes, hta,
+        waits,
     )  # fmt: skip
 
 
-def _headline(rows: list[RankRow], lost: list[LostTrace], missing: list[int]) -> str:
+def _headline(rows: list[RankRow], lost: list[LostTrace], missing: list[int], communication: RanksCommunication) -> str:
     late = [r for r in rows if r.straggler]
     parts = []
     if late:
         worst = max(late, key=lambda r: r.span_us - r.exposed_communication_us)
         parts.append(
             f"{'rank ' + str(worst.rank) if worst.rank is not None else worst.file} is late: {worst.straggler}."
+        )
+    waited = sum(r.wait_us for r in communication.ranks)
+    whole = waited + sum(r.transfer_us for r in communication.ranks)
+    if waited > WAITING_SHARE * whole:
+        cause = max(communication.ranks, key=lambda r: r.caused_us)
+        parts.append(
+            f"Of the time in collectives {waited / whole:.0%} is waiting, {cause.caused_us / waited:.0%} of it for rank {cause.rank}."
         )
     starved = [r for r in rows if r.queue == "cpu-bound"]
     if starved:
