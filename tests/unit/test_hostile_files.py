@@ -344,7 +344,7 @@ def test_a_list_in_a_list_is_unwrapped_with_a_note(write):
         ('{"traceEvents": 3}', "not_a_trace"),
         ('{"traceEvents": null}', "not_a_trace"),
         ('{"events": []}', "not_a_trace"),
-        (b"SQLite format 3\0", "unsupported_trace_flavour"),
+        (b"SQLite format 3\0", "damaged_database"),
         (b"PK\x03\x04zip", "unsupported_trace_flavour"),
         ("x".encode("utf-16"), "unsupported_trace_flavour"),
     ],

@@ -24,7 +24,7 @@ _SENTENCES = {
     RemarkCode.TRIMMED: (
         "{rows} device rows were launched before the first recorded call: the recording was cut or started late; nothing of it is lost"
     ),
-    RemarkCode.DERIVED_LANES: "{rows} rows of lanes that the exporter derived from others were left out: {lanes}",
+    RemarkCode.DERIVED_LANES: "{rows} rows that the exporter derived from others (overlap, idle time) are left out: they are no device rows",
     RemarkCode.NO_HOST_CALLS: "the recording holds no host calls: {how}",
 }
 

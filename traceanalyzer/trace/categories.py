@@ -41,6 +41,7 @@ OWN_CATEGORY = "traceanalyzer"
 
 KIND_OF_CATEGORY: dict[str, RowKind] = {
     "kernel": RowKind.KERNEL,
+    "mtia_ccp_events": RowKind.KERNEL,
     "gpu_memcpy": RowKind.MEMCPY,
     "memcpy": RowKind.MEMCPY,
     "gpu_memset": RowKind.MEMSET,
@@ -53,6 +54,7 @@ KIND_OF_CATEGORY: dict[str, RowKind] = {
     "xpu_driver": RowKind.CALL,
     "mtia_runtime": RowKind.CALL,
     "glow_runtime": RowKind.CALL,
+    "hpu_op": RowKind.CALL,
     "privateuse1_runtime": RowKind.CALL,
     "privateuse1_driver": RowKind.CALL,
     "musa_runtime": RowKind.CALL,
@@ -76,6 +78,9 @@ KIND_OF_CATEGORY: dict[str, RowKind] = {
     "async_cpu_to_gpu": RowKind.SKIP,
     "async_gpu": RowKind.SKIP,
     "async_npu": RowKind.SKIP,
+    "async_task_queue": RowKind.SKIP,
+    "enqueue": RowKind.SKIP,
+    "dequeue": RowKind.SKIP,
     "fwdbwd": RowKind.SKIP,
     "forward_backward": RowKind.SKIP,
     "cpu_to_cuda": RowKind.SKIP,

@@ -33,12 +33,13 @@ _DEVICE = _COMMON | dict.fromkeys(
 _DEVICE |= {"owner": NO_PROCESS, "config": 0, "order": 0}
 _COLUMNS: dict[RowKind, dict[str, int]] = dict.fromkeys(RowKind, _COMMON)
 _COLUMNS |= dict.fromkeys(DEVICE_KINDS, _DEVICE)
+_COLUMNS[RowKind.UNKNOWN] = _COMMON | {"corr": NO_ID, "note": 0, "order": 0}
 _COLUMNS[RowKind.CALL] = _COMMON | {"corr": NO_ID, "external": NO_ID, "order": 0}
 _COLUMNS[RowKind.DEVICE_SYNC] = _COMMON | {"device": NO_ID, "stream": NO_ID}
 
 DEVICE_COLUMNS = tuple(_DEVICE)
 CALL_COLUMNS = tuple(_COLUMNS[RowKind.CALL])
-_CODES = frozenset({"pid", "tid", "name", "config", "owner"})
+_CODES = frozenset({"pid", "tid", "name", "config", "owner", "note"})
 
 
 class Interner(dict[Any, int]):

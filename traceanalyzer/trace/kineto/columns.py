@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -12,21 +13,27 @@ from msgspec import DecodeError, Raw, Struct, ValidationError
 
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind, kind_of
+from traceanalyzer.trace.flows import Ends
+from traceanalyzer.trace.intel.lanes import GPU_OP
+from traceanalyzer.trace.jax.lanes import STEP_NOTE
 from traceanalyzer.trace.kineto.decimal_times import column_to_ns, finest_step_ns
 from traceanalyzer.trace.kineto.ids import id_text, to_int
+from traceanalyzer.trace.kineto.lane_rows import FLOW_CATEGORIES
 from traceanalyzer.trace.kineto.own_events import RECORD_NAME
 from traceanalyzer.trace.kineto.repair import decode_text
-from traceanalyzer.trace.kineto.rows import TAGGED, CallArgs, DeviceArgs, LooseRow, Row, SyncArgs
+from traceanalyzer.trace.kineto.rows import TAGGED, CallArgs, DeviceArgs, LaneArgs, LooseRow, Row, SyncArgs
 from traceanalyzer.trace.salvage import Salvage
-from traceanalyzer.trace.store import Store
+from traceanalyzer.trace.store import Interner, Store
 from traceanalyzer.trace.tables import NO_ID, Config
 
+_FLOW_NUMBER = re.compile(r"(?<=Flow_...)_\d+_\d+\Z")
 _TYPES: list[type[Struct]] = [*TAGGED, LooseRow]
 _LOOSE = RowKind.UNKNOWN
 _KINDS: list[RowKind] = [*TAGGED.values(), _LOOSE]
 _TYPE_CODE = {t: number for number, t in enumerate(_TYPES)}
 _DEVICE_ARGS = msgspec.json.Decoder(list[DeviceArgs])
 _CALL_ARGS = msgspec.json.Decoder(list[CallArgs])
+_LANE_ARGS = msgspec.json.Decoder(list[LaneArgs])
 _SYNC_ARGS = msgspec.json.Decoder(list[SyncArgs])
 _STRINGS = msgspec.json.Decoder(list[str])
 _INTS = msgspec.json.Decoder(list[int])
@@ -50,6 +57,11 @@ class Columns:
         self.process_names: dict[str, str] = {}
         self.process_labels: dict[str, str] = {}
         self.thread_names: dict[tuple[str, str], str] = {}
+        self.notes = Interner()
+        self.notes[""]
+        self.gpu_op_pids: set[str] = set()
+        self._flows: list[tuple[npt.NDArray[np.int32], ...]] = []
+        self._flow_keys = Interner()
         self.halves: list[tuple[RowKind, str, Row]] = []
         self.own_record = b""
         self._frames = 0
@@ -145,13 +157,21 @@ class Columns:
                     chosen[raw_category, raw_ph] = kind, ph
                 else:
                     self.store.python_rows += count
+            elif ph in ("s", "t", "f") and category.startswith(FLOW_CATEGORIES):
+                self._add_flows(
+                    category, [r for r, pair in zip(rows, pairs, strict=True) if pair == (raw_category, raw_ph)]
+                )
+            elif category == GPU_OP and ph == "X":
+                mine = [row for row, pair in zip(rows, pairs, strict=True) if pair == (raw_category, raw_ph)]
+                self.gpu_op_pids.update(id_text(p) for p in set(_texts([r.pid for r in mine])))
+                chosen[raw_category, raw_ph] = RowKind.UNKNOWN, ph
             elif ph == "M" or (not ph and not category) or (kind is not RowKind.SKIP and ph in ("X", "B", "E")):
                 if kind is RowKind.UNKNOWN and category and ph != "M":
                     self.store.unknown[category[:60]] += count
                 else:
                     chosen[raw_category, raw_ph] = kind, ph
             else:
-                self.store.skipped[category or f"ph {ph[:8]}"] += count
+                self.store.skipped[_FLOW_NUMBER.sub("", category) or f"ph {ph[:8]}"] += count
         by_kind: dict[RowKind, list[int]] = {}
         for i in [i for i, pair in enumerate(pairs) if pair in chosen]:
             kind, ph = chosen[pairs[i]]
@@ -174,6 +194,32 @@ class Columns:
                 self._add_python(found)
             else:
                 self._add_complete(kind, found, order[places])
+
+    def _add_flows(self, category: str, rows: list[LooseRow]) -> None:
+        """Keep the ends of arrows from calls to device rows; an arrow is told by its category and id."""
+        family = category.removeprefix("CL_")
+        keys = self._flow_keys.codes((family, i) for i in _texts([r.id for r in rows]))
+        pids, tids = (
+            t.codes(_texts([getattr(r, c) for r in rows]))
+            for t, c in ((self.store.pids, "pid"), (self.store.tids, "tid"))
+        )
+        self._flows.append((keys, pids, tids, column_to_ns([r.ts for r in rows])))
+        self.store.skipped[_FLOW_NUMBER.sub("", category)] += len(rows)
+
+    def flow_ends(self, width: int) -> Ends:
+        """Return the ends of arrows; a lane is ``process * width + thread``."""
+        if not self._flows:
+            none = np.empty(0, dtype=np.int64)
+            return Ends(none, none, none)
+        keys, pids, tids, times = (np.concatenate(c).astype(np.int64) for c in zip(*self._flows, strict=True))
+        return Ends(keys, pids * width + tids, times)
+
+    def lanes_of(self) -> dict[str, tuple[str, ...]]:
+        """Return the names of each process's lanes."""
+        found: dict[str, list[str]] = {}
+        for (pid, _), name in self.thread_names.items():
+            found.setdefault(pid, []).append(name)
+        return {pid: tuple(names) for pid, names in found.items()}
 
     def _all_texts(self, raws: list[Raw]) -> list[str]:
         try:
@@ -256,6 +302,13 @@ class Columns:
             keys = ((bytes(a.grid), bytes(a.block), a.registers, a.shared_bytes) for a in device_args)
             found["config"] = store.configs.codes(keys, n)
             found["order"] = order
+        elif kind is RowKind.UNKNOWN:
+            lane_args = self._decode_args(rows, _LANE_ARGS, LaneArgs)
+            found["corr"] = _ids(
+                [a.correlation if type(a.correlation) is int else to_int(a.correlation) for a in lane_args]
+            )
+            found["note"] = self.notes.codes(map(_note, lane_args), n)
+            found["order"] = order
         elif kind is RowKind.DEVICE_SYNC:
             sync_args = self._decode_args(rows, _SYNC_ARGS, SyncArgs)
             found["device"] = _ids([a.device for a in sync_args])
@@ -287,7 +340,7 @@ class Columns:
                 continue
             if info.name in ("grid", "block"):
                 values[info.name] = found
-            elif info.name == "kind":
+            elif info.name == "kind" or (shape is LaneArgs and info.name not in ("correlation", "step")):
                 values[info.name] = self._text(found)
             else:
                 try:
@@ -325,6 +378,13 @@ class Columns:
         for kind, rows in made.items():
             self._add_complete(kind, rows, np.full(len(rows), self.store.events, dtype=np.int64))
         self.halves = []
+
+
+def _note(args: LaneArgs) -> str:
+    """Return the one text that says what a row is."""
+    if args.step is not None:
+        return STEP_NOTE
+    return (args.description or args.task_type or args.kernel_details or args.copy_details or "")[:400]
 
 
 def _as_row(name: str, ph: str, row: LooseRow) -> Row:

@@ -40,6 +40,7 @@ class LooseRow(Struct, gc=False):
     ts: Raw = _EMPTY
     dur: Raw = _EMPTY
     args: Raw = _EMPTY
+    id: Raw = _EMPTY
     traceEvents: Raw = _EMPTY  # noqa: N815 - the field's name in the file
 
 
@@ -94,3 +95,14 @@ class SyncArgs(Struct, gc=False):
     device: int | None = None
     stream: int | None = None
     correlation: int | None = None
+
+
+class LaneArgs(Struct, gc=False):
+    """The arguments of rows without a category (JAX, rpd, Ascend) that carry identity or say what the row is."""
+
+    correlation: int | str | None = msgspec.field(name="correlation_id", default=None)
+    description: str | None = msgspec.field(name="desc", default=None)
+    task_type: str | None = msgspec.field(name="Task Type", default=None)
+    kernel_details: str | None = None
+    copy_details: str | None = msgspec.field(name="memcpy_details", default=None)
+    step: int | str | None = msgspec.field(name="step_num", default=None)

@@ -1,0 +1,1 @@
+"""Ascend: the trace_view.json of the CANN profiler."""

@@ -1,0 +1,1 @@
+"""Intel: the Chrome JSON of unitrace."""

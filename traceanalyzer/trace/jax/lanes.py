@@ -1,0 +1,77 @@
+"""The lanes of a JAX trace in Chrome JSON.
+
+Device rows are on the lanes ``Stream #N(...)`` of a process ``/device:GPU:N``; XLA adds lanes to that process (ops, modules,
+steps) which show the same work again. Host rows that carry a correlation id are calls.
+"""
+
+from __future__ import annotations
+
+import re
+
+from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.jax.details import copy_of, launch_config
+from traceanalyzer.trace.lanes import DeviceRow, HostRow, Lane, LaneReader, Row
+from traceanalyzer.trace.launch_names import API_CLASSES
+
+_DEVICE = re.compile(r"/device:(?:GPU|TPU):(\d+)")
+_STREAM = re.compile(r"stream\s*#?\s*(\d+)", re.I)
+_COPY = re.compile(r"mem_?cpy", re.I)
+_FILL = re.compile(r"mem_?set", re.I)
+STEP_NOTE = "step_num"
+
+
+class JaxLanes(LaneReader):
+    """Lanes of ``*.trace.json.gz``."""
+
+    flavour = "jax"
+    inner_range_repeats = True
+
+    def device_of(self, lane: Lane) -> int | None:
+        """Return N of ``/device:GPU:N``."""
+        found = _DEVICE.search(lane.process)
+        return int(found[1]) if found else None
+
+    def stream_of(self, lane: Lane) -> int | None:
+        """Return N of ``Stream #N(...)``; other lanes stand for streams only where none is named so."""
+        return stream_of(lane)
+
+    def device_row(self, row: Row) -> DeviceRow:
+        """Return a copy or fill by the names of lane and row, else a kernel."""
+        return device_row(row.lane.name, row.name, row.note)
+
+    def host_row(self, row: Row) -> HostRow:
+        """Return a call for rows with a correlation id, a range for steps, an operator for the runtime's own rows."""
+        return host_row(row.name, row.note, has_id=row.has_id)
+
+
+def stream_of(lane: Lane) -> int | None:
+    """Return the number of a stream lane; None for a lane that is derived from the streams."""
+    if found := _STREAM.search(lane.name):
+        return int(found[1])
+    if any(_STREAM.search(name) for name in lane.siblings):
+        return None
+    digits = re.findall(r"\d+", lane.tid)
+    return int(digits[-1]) % (1 << 31) if digits else 0
+
+
+def device_row(lane_name: str, name: str, details: str) -> DeviceRow:
+    """Return what a device row of XLA is."""
+    for text in (lane_name, name):
+        if _COPY.search(text):
+            copy_name, moved = copy_of(name, details)
+            return DeviceRow(RowKind.MEMCPY, copy_name, moved_bytes=moved)
+        if _FILL.search(text):
+            return DeviceRow(RowKind.MEMSET, name)
+    return DeviceRow(RowKind.KERNEL, name, launch_config(details))
+
+
+def host_row(name: str, note: str, *, has_id: bool) -> HostRow:
+    """Return what a host row of XLA is: ``cuGraphLaunch (CudaGraph:2)`` is a call of cuGraphLaunch."""
+    api = name.partition(" (")[0]
+    if has_id or api in API_CLASSES:
+        return HostRow(RowKind.CALL, api)
+    if note == STEP_NOTE or name.startswith("PjitFunction("):
+        return HostRow(RowKind.RANGE, name)
+    if name.startswith("$"):  # the Python tracer
+        return HostRow(RowKind.SKIP, "Python frame")
+    return HostRow(RowKind.HOST_OP, name)

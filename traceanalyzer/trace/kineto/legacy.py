@@ -1,0 +1,41 @@
+"""PyTorch's autograd exporter of 2020: a process "CUDA functions", one lane a device."""
+
+from __future__ import annotations
+
+import re
+
+from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.lanes import DeviceRow, HostRow, Lane, LaneReader, Row
+from traceanalyzer.trace.launch_names import API_CLASSES
+
+_COPY = re.compile(r"mem_?cpy", re.I)
+_FILL = re.compile(r"mem_?set", re.I)
+
+
+class LegacyLanes(LaneReader):
+    """Lanes of ``torch.autograd.profiler`` before Kineto."""
+
+    flavour = "legacy-autograd"
+
+    def device_of(self, lane: Lane) -> int | None:
+        """Return the device, whose number is the lane's."""
+        if lane.pid != "CUDA functions":
+            return None
+        return int(lane.tid) % (1 << 31) if lane.tid.isdigit() else 0
+
+    def stream_of(self, lane: Lane) -> int | None:
+        """Return stream 0: streams were not recorded."""
+        return 0 if lane.pid else None
+
+    def device_row(self, row: Row) -> DeviceRow:
+        """Return a copy or fill by its name, else a kernel."""
+        kind = (
+            RowKind.MEMCPY if _COPY.search(row.name) else RowKind.MEMSET if _FILL.search(row.name) else RowKind.KERNEL
+        )
+        return DeviceRow(kind, row.name)
+
+    def host_row(self, row: Row) -> HostRow:
+        """Return a call where the row is named like one; the others are operators without ids."""
+        if row.name in API_CLASSES:
+            return HostRow(RowKind.CALL, row.name)
+        return HostRow(RowKind.SKIP, "no category")

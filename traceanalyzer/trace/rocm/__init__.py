@@ -1,0 +1,1 @@
+"""ROCm: rpd, rocprofv3 and rocprof, as databases and as JSON."""

@@ -1,0 +1,47 @@
+"""The lanes of rpd's and rocprof's Chrome JSON: processes ``GPUN``, queues for lanes."""
+
+from __future__ import annotations
+
+import re
+
+from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.lanes import DeviceRow, HostRow, Lane, LaneReader, Row
+from traceanalyzer.trace.rocm.names import device_kind, host_kind
+
+_RPD = re.compile(r"\AGPU(\d+)\Z")
+_ROCPROF = re.compile(r"\A\d+ GPU(\d+)\Z")
+
+
+class RpdLanes(LaneReader):
+    """Lanes of the JSON form of rpd: the kind of a device row is in ``args.desc``; ``api_op`` flow events join both sides."""
+
+    flavour = "rpd"
+    flow_categories = ("api_op",)
+    _process = _RPD
+
+    def device_of(self, lane: Lane) -> int | None:
+        """Return N of ``GPUN``."""
+        found = self._process.search(lane.process)
+        return int(found[1]) if found else None
+
+    def stream_of(self, lane: Lane) -> int | None:
+        """Return the queue number, which is the lane's."""
+        digits = re.findall(r"\d+", lane.tid)
+        return int(digits[-1]) % (1 << 31) if digits else 0
+
+    def device_row(self, row: Row) -> DeviceRow:
+        """Return a copy, fill or kernel by its description, else by its name."""
+        kind = device_kind(row.note, row.name)
+        return DeviceRow(kind, row.name, why_skipped="marker or barrier in a queue" if kind is RowKind.SKIP else "")
+
+    def host_row(self, row: Row) -> HostRow:
+        """Return calls, and ranges that the program marked."""
+        return HostRow(*host_kind(row.name, row.note))
+
+
+class RocprofLanes(RpdLanes):
+    """Lanes of rocprof's JSON (version 1): processes ``7 GPU0``; no ids join both sides."""
+
+    flavour = "rocprof"
+    flow_categories = ()
+    _process = _ROCPROF
