@@ -18,6 +18,7 @@ from traceanalyzer.analysis.ledger.classes import is_wrapper
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.finding import Cost, Evidence
 from traceanalyzer.doctor.subject import Subject, on_device
+from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64
 
 
@@ -278,19 +279,52 @@ class DeviceCauses:
         return sorted(found, key=lambda e: e.start_ns)
 
     @cached_property
-    def reads_back(self) -> Bool:
-        """Which idle intervals began because the host read a value or made a copy and waited for it; others that waited did so by a bare synchronise."""
-        idle = self.ledger.idle
-        waited = idle.waited_in
-        result = np.zeros(len(idle), dtype=bool)
-        at = np.flatnonzero(waited != NO_ROW)
-        apis = self._analysis.trace.apis
-        copies = np.array(["memcpy" in a.lower() or "memset" in a.lower() for a in apis] or [False], dtype=bool)
-        if len(at):
-            operators = self.operators(waited[at])
-            named = np.array([_READS_BACK.search(o) is not None for o in operators], dtype=bool)
-            result[at] = copies[self._analysis.trace.calls.api[waited[at]]] | named
+    def copies_waited_for(self) -> Int64:
+        """Return for each idle interval the copy that the host was waiting for when it began, NO_ROW for none.
+
+        The wait is the copy's own call, or a synchronise right behind the call, on the same thread.
+        """
+        trace, idle = self._analysis.trace, self.ledger.idle
+        result = np.full(len(idle), NO_ROW, dtype=np.int64)
+        rows, calls = trace.activities, trace.calls
+        at = np.flatnonzero(idle.waited_in != NO_ROW)
+        if not len(at):
+            return result
+        first = np.full(len(calls), NO_ROW, dtype=np.int64)
+        copies = np.flatnonzero((rows.kind != RowKind.KERNEL) & (rows.call != NO_ROW))
+        first[rows.call[copies]] = copies
+        waits = idle.waited_in[at]
+        own = first[waits]
+        before = np.maximum(waits - 1, 0)
+        behind = (waits > 0) & (calls.thread[before] == calls.thread[waits]) & (first[before] != NO_ROW)
+        # the copy is what was waited for only where it ended last before the queue was empty
+        row = np.where(own != NO_ROW, own, np.where(behind, first[before], NO_ROW))
+        done = (row != NO_ROW) & (rows.end_ns[np.maximum(row, 0)] <= calls.end_ns[waits])
+        result[at] = np.where(done, row, NO_ROW)
         return result
+
+    @cached_property
+    def reads_back(self) -> Bool:
+        """Which idle intervals began because the host waited for a copy, or read a value; others that waited did so by a bare synchronise."""
+        idle = self.ledger.idle
+        result = self.copies_waited_for != NO_ROW
+        at = np.flatnonzero((idle.waited_in != NO_ROW) & ~result)
+        if len(at):
+            result[at] = [_READS_BACK.search(o) is not None for o in self.operators(idle.waited_in[at])]
+        return result
+
+    def direction(self, mask: Bool) -> str:
+        """Return where most of the copies go that the host waited for behind the segments: to host, to device, or empty."""
+        trace = self._analysis.trace
+        at = np.flatnonzero(mask)
+        intervals = np.unique(self.ledger.interval[at])
+        rows = self.copies_waited_for[intervals]
+        names = [trace.names[n].lower() for n in trace.activities.name[rows[rows != NO_ROW]].tolist()]
+        to_host = sum("dtoh" in n or "devicetohost" in n.replace(" ", "") for n in names)
+        to_device = sum("htod" in n or "hosttodevice" in n.replace(" ", "") for n in names)
+        if not to_host and not to_device:
+            return ""
+        return "to host" if to_host >= to_device else "to device"
 
     def waited(self, read_back: bool) -> Bool:
         """Return the segments behind waits: those for a value or a copy, or those by a synchronise."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
@@ -15,6 +16,7 @@ from traceanalyzer.doctor.rule import Rule, us
 from traceanalyzer.options import COST_SHARE, MENTION_SHARE, Threshold
 from traceanalyzer.trace.tables import Bool
 
+CLOCKS = "host and device clocks disagree; what the host did while the device was idle cannot be told"
 Remedy = str | Callable[[Analysis], str]
 """A sentence, or what makes it of the trace."""
 NO_LEDGER = "there is no device row, so that no time can be given a cause"
@@ -29,6 +31,8 @@ class LedgerRule(Rule):
     """The share of the span from which on it is spoken of."""
     warns_from: ClassVar[Threshold] = COST_SHARE
     """The share of the span from which on it is a warning."""
+    needs_host: ClassVar[bool] = True
+    """Whether the cause lies between host and device rows, so that their clocks must agree."""
     grade: ClassVar[Grade] = Grade.PROVEN
     remedies: ClassVar[tuple[Remedy, ...]]
     """What to do, most useful first."""
@@ -38,6 +42,8 @@ class LedgerRule(Rule):
         devices = causes_of(analysis)
         if not devices:
             return self.abstain(NO_LEDGER)
+        if self.needs_host and analysis.clocks.state is ClockState.DISAGREE:
+            return self.abstain(CLOCKS)
         least = analysis.options.threshold(self.least)
         found = []
         for device in devices:

@@ -32,7 +32,7 @@ def short(name: str) -> str:
     return short_names([scrub_paths(name)], 60)[0]
 
 
-_SIGNATURE = re.compile(r"[<>]|^(?:void|bool|int|float) ")
+_SIGNATURE = re.compile(r"\w<|^(?:void|bool|int|float) ")
 _LONGEST = 60
 
 

@@ -1,4 +1,4 @@
-"""TA104 impossible-times: kernels before their launch, unset or absurd stamps.
+"""TA104 impossible-times: kernels before their launch, copies beside kernels of their own stream, unset or absurd stamps.
 
 What it checks
     Device rows that start before the call that launched them, and rows left out because their time cannot be
@@ -11,7 +11,9 @@ Why it matters
 How it is decided
     Early by more than 1 us (plus one step of whole-microsecond stamps). An offset under half a dispatch
     interval is allowed for when queue states are judged (DERIVED); a larger one means that nothing which
-    subtracts one clock from the other is judged. Rows left out are counted by reason. PROVEN.
+    subtracts one clock from the other is judged. A copy or fill that overlaps its neighbour on one stream by more
+    than 1 us cannot be: a stream runs in order (two kernels may overlap, by dependent launch). Rows left out are counted by
+    reason. PROVEN.
 
 Example
     Launches at 0, 20, 40 us, kernels at -3, 17, 37: an offset of at least 3 us. Each clock alone is sound.
@@ -29,18 +31,34 @@ References
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
-from traceanalyzer.doctor.example import kernel, launch
+from traceanalyzer.doctor.example import kernel, launch, memcpy
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, show_us
 from traceanalyzer.doctor.subject import WHOLE_TRACE
-from traceanalyzer.options import EARLY_US, SKEW_DISPATCH_SHARE
+from traceanalyzer.options import EARLY_US, SKEW_DISPATCH_SHARE, Threshold
+from traceanalyzer.trace.categories import RowKind
+
+OVERLAPPING_SHARE = Threshold(
+    "overlapping_share", 0.05, "share of copies and fills", "one in twenty is no slip of the clock"
+)
+
+
+def _copies(behind: float) -> tuple[dict[str, Any], ...]:
+    """Return 12 kernels of 100 us, each with a copy of 80 us on its stream that begins so long behind the kernel's end."""
+    events: list[dict[str, Any]] = []
+    for i in range(12):
+        start = 10 + 185 * i
+        events += [launch(20 * i, 2 * i + 1), kernel(start, 100, 2 * i + 1)]
+        events += memcpy(20 * i + 5, start + 100 + behind, 80, 2 * i + 2, 3, "DtoH (Device -> Pinned)")
+    return tuple(events)
 
 
 class ImpossibleTimes(Rule):
@@ -49,7 +67,14 @@ class ImpossibleTimes(Rule):
     code = "TA104"
     name = "impossible-times"
     family = "integrity"
-    thresholds = (EARLY_US, SKEW_DISPATCH_SHARE)
+    thresholds = (EARLY_US, SKEW_DISPATCH_SHARE, OVERLAPPING_SHARE)
+    messages: ClassVar[dict[str, Message]] = {
+        "overlap": Message(
+            "impossible times: {overlaps:count} copies overlap rows of their own stream, by {typical_ns:time}",
+            "{overlaps:count} times a copy or fill runs while its neighbour on the same stream does, by up to {worst_ns:time}: a stream runs its rows in order, so "
+            "the times of one of the two are wrong, and with them busy and idle time.",
+        )
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "the device clock is 3 us ahead",
@@ -61,14 +86,20 @@ class ImpossibleTimes(Rule):
             (launch(1e6, 1), kernel(1e6 + 6, 5, 1), launch(1e6 + 20, 2), kernel(0, 0, 2)),
             allows=("TA103", "TA105"),
         ),
+        Example(
+            "a copy begins 50 us before the kernel before it on its stream ends",
+            _copies(-50),
+            allows=("TA604", "TA210"),
+        ),
     )
     negative: ClassVar[tuple[Example, ...]] = (
+        Example("copies behind their kernels", _copies(1)),
         Example("half a microsecond early is the alignment's precision", (launch(10, 1), kernel(9.5, 5, 1))),
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Fire on early rows and on rows left out for their times."""
-        return self._early(analysis) + self._left_out(analysis)
+        return self._early(analysis) + self._overlapping(analysis) + self._left_out(analysis)
 
     def _early(self, analysis: Analysis) -> list[Finding]:
         clocks, found = analysis.clocks, analysis.waits
@@ -99,6 +130,36 @@ class ImpossibleTimes(Rule):
                     for row in worst
                 ],
                 ["record again with a warm profiler: schedule(wait=1, warmup=1, active=...)"],
+            )
+        ]  # fmt: skip
+
+    def _overlapping(self, analysis: Analysis) -> list[Finding]:
+        rows = analysis.trace.activities
+        if len(rows) < 2:
+            return []
+        early_ns = int(analysis.options.threshold(EARLY_US) * 1000) + analysis.trace.meta.step_ns
+        overlap = np.minimum(rows.end_ns[:-1], rows.end_ns[1:]) - rows.start_ns[1:]
+        is_copy = rows.kind != RowKind.KERNEL
+        mine = (rows.lane[1:] == rows.lane[:-1]) & analysis.chosen.rows[1:] & analysis.chosen.rows[:-1]
+        at = np.flatnonzero(mine & (overlap > early_ns) & (is_copy[1:] | is_copy[:-1]))
+        copies = int(np.count_nonzero(is_copy & analysis.chosen.rows))
+        if not len(at):
+            return []
+        share = min(1.0, len(at) / max(1, copies))
+        longest = at[np.argsort(-overlap[at], kind="stable")[:3]]
+        return [
+            self.say(
+                "overlap", Severity.WARNING if share >= analysis.options.threshold(OVERLAPPING_SHARE) else Severity.NOTE, Grade.PROVEN, WHOLE_TRACE,
+                {"overlaps": len(at), "copies": copies, "worst_ns": int(overlap[at].max()), "typical_ns": float(np.median(overlap[at]))},
+                numbers={
+                    "overlaps": len(at), "copies": copies, "overlap_share": round(share, 6), "longest_overlap_us": int(overlap[at].max()) / 1000,
+                    "threshold_us": analysis.options.threshold(EARLY_US), "threshold_overlapping_share": analysis.options.threshold(OVERLAPPING_SHARE),
+                },
+                evidence=[
+                    activity_evidence(analysis, int(r) + 1, f"begins {show_us(int(overlap[r]))} before the row before it on its stream ends")
+                    for r in np.sort(longest).tolist()
+                ],
+                remedy=["do not quote times of these rows; record again, or with another version of the profiler"],
             )
         ]  # fmt: skip
 

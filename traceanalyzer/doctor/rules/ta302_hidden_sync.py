@@ -57,6 +57,11 @@ class HiddenSync(LedgerRule):
             "[[Device {device}: ]]{waits:count} times the host waited in {api:name}[[ of {operator:name}]] until the queue was empty; the device was idle "
             "{cost_ns:time} ({share:share} of {span_ns:time}) until it had launched again, most of it in {top:name} ({top_ns:time}).",
         ),
+        "input-copy": Message(
+            "copies to the device make the host wait: {cost_ns:time}, {share:share} of the device's span, is idle behind {what:name}",
+            "[[Device {device}: ]]{waits:count} times the host waited in {api:name}[[ of {operator:name}]] until its copy was done and the queue was empty; the "
+            "device was idle {cost_ns:time} ({share:share} of {span_ns:time}) until it had launched again, most of it in {top:name} ({top_ns:time}).",
+        ),
         "copy-call": Message(
             "copy calls hold the device up: {cost_ns:time}, {share:share} of its span, passes in {api:name}",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while the host is in copy calls: {api:name}, "
@@ -132,18 +137,23 @@ class HiddenSync(LedgerRule):
             params |= {
                 "api": device.items(inside)[0].what, "operator": "", "what": "", "waits": device.count(inside), "kinds": _kinds(analysis, device, inside),
             }  # fmt: skip
+        code = (
+            "copy-call" if not read_back else "input-copy" if device.direction(behind) == "to device" else "read-back"
+        )
         return self.say(
-            "read-back" if read_back else "copy-call", self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params,
+            code, self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params,
             numbers=cost_numbers(analysis, params) | {"waits": params["waits"], "operator": params["operator"]},
             evidence=device.evidence(mask, "idle behind the copy" if read_back else "idle inside the copy call"),
-            remedy=[read_back_of(analysis), pinned_of(analysis)] if read_back else _copy_remedy(analysis, str(params["kinds"])),
+            remedy=_remedy(analysis, code, str(params["kinds"])),
             cost=device.cost(mask),
         )  # fmt: skip
 
 
-def _copy_remedy(analysis: Analysis, kinds: str) -> list[str]:
-    """Return how copies do not block: of small ones fewer, of pageable ones pinned."""
-    if "Pageable" in kinds:
+def _remedy(analysis: Analysis, code: str, kinds: str) -> list[str]:
+    """Return how copies do not block: results stay on the device, inputs are pinned, of small copies fewer are made."""
+    if code == "read-back":
+        return [read_back_of(analysis), pinned_of(analysis)]
+    if code == "input-copy" or "Pageable" in kinds:
         return [pinned_of(analysis), "move inputs to the device before the loop"]
     return ["make fewer, larger copies, or one kernel that copies", "move inputs to the device before the loop"]
 

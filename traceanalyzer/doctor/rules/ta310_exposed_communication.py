@@ -64,6 +64,7 @@ class ExposedCommunication(LedgerRule):
     since = "0.2.0"
     thresholds = (MENTION_SHARE, EXPOSED_SHARE)
     warns_from = EXPOSED_SHARE
+    needs_host = False
     remedies: ClassVar[tuple[Remedy, ...]] = (
         "overlap it with compute (larger or earlier buckets, prefetch), or send less",
         "see who waits for whom: traceanalyze ranks FOLDER",

@@ -8,8 +8,9 @@ Why it matters
 
 How it is decided
     Between pairs of event record calls, launches on two streams or more; no stream waits for an event and
-    no synchronise lies between the records, in half of the pairs. DERIVED: the trace does not say which
-    stream the events are on.
+    no synchronise lies between the records, in half of the pairs. Without event records: calls that look like a measurement
+    whose rows run on two streams, in a trace in which no stream waits for another and the host does not synchronise in each
+    call. DERIVED: the trace does not say which stream a timer is on.
 
 Example
     Events around a 1.5 us fill on stream 7, the 500 us matmul on stream 13: the pair reads 9 us.
@@ -34,24 +35,31 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
     call,
+    host_range,
     kernel,
     launch,
 )
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
+from traceanalyzer.doctor.measured import measured
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
+    activity_evidence,
     call_evidence,
     show_us,
     us,
 )
-from traceanalyzer.doctor.subject import WHOLE_TRACE
+from traceanalyzer.doctor.subject import WHOLE_TRACE, on_operation
 from traceanalyzer.options import Threshold
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.tables import NO_ROW
 
 UNJOINED_SHARE = Threshold(
     "unjoined_share", 0.5, "share of event pairs", "half of the pairs: it is how the loop is built"
+)
+ESCAPED_SHARE = Threshold(
+    "escaped_share", 0.1, "share of a call's work", "a tenth of the work that a timer misses decides most comparisons"
 )
 UNJOINED_PAIRS = Threshold("unjoined_pairs", 2, "event pairs", "one pair may be an accident of the start")
 
@@ -62,8 +70,30 @@ class OtherStream(Rule):
     code = "TA701"
     name = "other-stream"
     family = "cheating"
-    thresholds = (UNJOINED_SHARE, UNJOINED_PAIRS)
+    thresholds = (UNJOINED_SHARE, UNJOINED_PAIRS, ESCAPED_SHARE)
+    messages: ClassVar[dict[str, Message]] = {
+        "calls": Message(
+            "each call of {op:name} works on two streams that nothing joins: a timer on stream {seen_stream} sees {seen_ns:time} of {total_ns:time}",
+            "Calls of {op:name} put {seen_ns:time} of work on stream {seen_stream} and {other_ns:time} on stream {other_stream}; no stream waits for another and the "
+            "host does not synchronise in each call. A timer on stream {seen_stream} sees {seen_ns:time} of {total_ns:time}.",
+        )
+    }
     positive: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "each call launches on two streams and waits for neither",
+            tuple(
+                e
+                for i in range(12)
+                for e in (
+                    host_range("timed", 50 * i, 50),
+                    launch(50 * i + 20, 10 * i + 1),
+                    kernel(50 * i + 26, 6, 10 * i + 1, "visible"),
+                    launch(50 * i + 40, 10 * i + 2),
+                    kernel(46 + 80 * i, 79, 10 * i + 2, "escaped", 13),
+                )
+            ),
+            allows=("TA202", "TA304", "TA604"),
+        ),
         Example(
             "a fill between the events, the matmul beside them",
             tuple(
@@ -105,10 +135,10 @@ class OtherStream(Rule):
         calls, rows = analysis.trace.calls, analysis.trace.activities
         limit, least = analysis.options.threshold(UNJOINED_SHARE), analysis.options.threshold(UNJOINED_PAIRS)
         records = np.flatnonzero(calls.api_class == ApiClass.EVENT_RECORD)
-        if len(records) < 2 * least or len(analysis.streams) < 2:
+        if len(analysis.streams) < 2 or np.isin(calls.api_class, [ApiClass.STREAM_WAIT]).any():
             return []
-        if np.isin(calls.api_class, [ApiClass.STREAM_WAIT]).any():
-            return []
+        if len(records) < 2 * least:
+            return [] if len(records) else self._calls_on_two_streams(analysis)
         lane_of_call = np.full(len(calls), -1, dtype=np.int64)
         linked = rows.call != NO_ROW
         lane_of_call[rows.call[linked]] = rows.lane[linked]
@@ -159,3 +189,44 @@ class OtherStream(Rule):
                 ],
             )
         ]
+
+    def _calls_on_two_streams(self, analysis: Analysis) -> list[Finding]:
+        """Return the measured operations of which a timer on one stream would see a part only."""
+        rows, found = analysis.trace.activities, []
+        limit, least = analysis.options.threshold(ESCAPED_SHARE), analysis.options.threshold(UNJOINED_PAIRS)
+        for op in measured(analysis):
+            if op.iterations.method == "capture annotation" or len(op.worked) < least:
+                continue
+            threads = np.unique(
+                np.concatenate([analysis.trace.calls.thread[op.iterations.calls[int(i)]] for i in op.worked])
+            )
+            syncs = np.count_nonzero(analysis.host.syncs & np.isin(analysis.trace.calls.thread, threads))
+            parts = [op.iterations.rows[int(i)] for i in op.worked]
+            lanes = np.unique(rows.lane[np.concatenate(parts)])
+            if len(lanes) < 2 or 2 * syncs >= len(parts):
+                continue
+            per_call = {
+                int(lane): float(np.median([int(rows.dur_ns[p[rows.lane[p] == lane]].sum()) for p in parts]))
+                for lane in lanes
+            }
+            ordered = sorted(per_call.items(), key=lambda x: x[1])
+            total = sum(per_call.values())
+            if not total or ordered[0][1] / total > 1 - limit or ordered[0][1] <= 0:
+                continue
+            seen, most = ordered[0], ordered[-1]
+            params: dict[str, Param] = {
+                "op": op.iterations.name, "seen_stream": analysis.trace.lanes[seen[0]].stream, "seen_ns": seen[1],
+                "other_stream": analysis.trace.lanes[most[0]].stream, "other_ns": most[1], "total_ns": total,
+            }  # fmt: skip
+            found.append(
+                self.say(
+                    "calls", Severity.WARNING, Grade.DERIVED, on_operation(analysis, op), params,
+                    numbers={
+                        "calls": len(parts), "least_share": round(seen[1] / total, 6), "at_least_us_per_call": us(most[1]), "total_us_per_call": us(total),
+                        "threshold_escaped_share": limit,
+                    },
+                    evidence=[activity_evidence(analysis, int(r)) for r in parts[len(parts) // 2][:3].tolist()],
+                    remedy=["let the timed stream wait for the other (wait_stream, an event), or synchronise before the stop event"],
+                )
+            )  # fmt: skip
+        return found
