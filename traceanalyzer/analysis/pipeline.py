@@ -19,7 +19,7 @@ from traceanalyzer.analysis.launching import Launching, ThreadDispatch, dispatch
 from traceanalyzer.analysis.ledger import DeviceLedger, LedgerMaker, clipped
 from traceanalyzer.analysis.operations import OpFacts, operation
 from traceanalyzer.analysis.origin import Origin, origin
-from traceanalyzer.analysis.queue import Doubts, QueueState, QueueVerdict, dry_launches, judge, starved_for_judgement
+from traceanalyzer.analysis.queue import Doubts, Judge, QueueState, QueueVerdict, dry_launches, starved_for_judgement
 from traceanalyzer.analysis.readings import Readings, event_readings
 from traceanalyzer.analysis.selection import Chosen, choose
 from traceanalyzer.analysis.steps import StepFacts, find_steps
@@ -98,13 +98,7 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
     readings = event_readings(trace, host, found, clocks.state is ClockState.OFFSET)
 
     dry = dry_launches(trace, found, depth)
-    graph_nodes = in_graph(trace)
-
-    def queue_of(part: Int64) -> QueueVerdict:
-        verdict = judge(part, found, starved, dry, clocks, doubts, options)
-        if verdict.state is QueueState.UNKNOWN and len(part) and graph_nodes[part].all() and not verdict.counted:
-            return replace(verdict, reason="runs inside a graph launch: the replay is judged, not its nodes")
-        return verdict
+    queue_of = Judge(found, starved, dry, in_graph(trace), clocks, doubts, options)
 
     is_kernel = rows.kind == RowKind.KERNEL
     wanted = chosen.rows & chosen.names[rows.name] if len(rows) else chosen.rows

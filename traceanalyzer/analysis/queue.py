@@ -6,13 +6,15 @@ is GPU-bound however short its kernels are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.clocks import Clocks, ClockState
+from traceanalyzer.analysis.grouped import Groups
 from traceanalyzer.analysis.streams import Waits
 from traceanalyzer.options import AnalysisOptions
 from traceanalyzer.trace.tables import Bool, Int64, Trace
@@ -88,23 +90,70 @@ def dry_launches(trace: Trace, found: Waits, depth: Int64) -> Bool:
     return found.opens_call & ~found.first & ~found.starved & (found.gap_ns > limit) & (depth <= 1)
 
 
-def judge(
-    at: Int64, found: Waits, starved: Bool, dry: Bool, clocks: Clocks, doubts: Doubts, options: AnalysisOptions
-) -> QueueVerdict:
-    """Return the queue state of some device rows, given by number.
+@dataclass(frozen=True)
+class Judge:
+    """Gives the queue state of device rows, given by number.
 
-    One launch with a predecessor on its stream is too few to state anything.
+    One launch with a predecessor on its stream is too few to state anything. ``graph_nodes`` marks rows inside a graph
+    launch: where all rows are, and none opens the launch, the replay is judged.
     """
-    at = at[found.opens_call[at] & ~found.first[at]]
-    n = len(at)
-    met_empty = int(np.count_nonzero(starved[at] & ~found.after_sync[at]))
-    after = int(np.count_nonzero(starved[at] & found.after_sync[at]))
-    late = int(np.count_nonzero(dry[at] & ~starved[at]))
+
+    found: Waits
+    starved: Bool
+    dry: Bool
+    graph_nodes: Bool
+    clocks: Clocks
+    doubts: Doubts
+    options: AnalysisOptions
+
+    @cached_property
+    def _counted(self) -> Bool:
+        return self.found.opens_call & ~self.found.first
+
+    @cached_property
+    def _masks(self) -> tuple[Bool, Bool, Bool]:
+        """Rows that met an empty stream, that did so behind a synchronise, and that ran dry."""
+        counted, after = self._counted, self.found.after_sync
+        return counted & self.starved & ~after, counted & self.starved & after, counted & self.dry & ~self.starved
+
+    @cached_property
+    def _linked(self) -> bool:
+        return bool(self.found.linked.any())
+
+    def __call__(self, at: Int64) -> QueueVerdict:
+        """Return the state of some rows."""
+        n, met, after, late = (int(np.count_nonzero(m[at])) for m in (self._counted, *self._masks))
+        return self._verdict(n, met, after, late, bool(len(at)) and bool(self.graph_nodes[at].all()))
+
+    def of_groups(self, groups: Groups) -> list[QueueVerdict]:
+        """Return the state of each group of rows."""
+        counts = [groups.count(m).tolist() for m in (self._counted, *self._masks)]
+        inside = (groups.count(self.graph_nodes) == groups.counts).tolist()
+        return [self._verdict(*numbers) for numbers in zip(*counts, inside, strict=True)]
+
+    def _verdict(self, n: int, met: int, after: int, late: int, inside: bool) -> QueueVerdict:
+        verdict = _verdict(n, met, after, late, self._linked, self.clocks, self.doubts, self.options)
+        if verdict.state is QueueState.UNKNOWN and inside and not n:
+            return replace(verdict, reason="runs inside a graph launch: the replay is judged, not its nodes")
+        return verdict
+
+
+def _verdict(
+    n: int,
+    met_empty: int,
+    after: int,
+    late: int,
+    linked: bool,
+    clocks: Clocks,
+    doubts: Doubts,
+    options: AnalysisOptions,
+) -> QueueVerdict:
+    """Return the state of n launches of which some met an empty stream, after a synchronise or not, or came late."""
 
     def unknown(reason: str) -> QueueVerdict:
         return QueueVerdict(QueueState.UNKNOWN, None, n, met_empty, after, late, reason)
 
-    if not found.linked.any():
+    if not linked:
         return unknown("no device row is linked to a launch")
     if clocks.state is ClockState.DISAGREE:
         return unknown(f"host and device clocks disagree by {clocks.skew_ns / 1000:.1f} us or more")
