@@ -37,6 +37,7 @@ class _Group(click.Group):
         "Can I trust it?": {
             "report": (_COMMANDS + "report", "command", "Verdict, what limits the run, kernels and findings of a trace."),
             "check": (_COMMANDS + "check", "command", "Only the findings, for continuous integration."),
+            "lint": (_COMMANDS + "lint", "command", "What a benchmark script gets wrong, before it runs."),
             "rules": (_COMMANDS + "rules", "rules", "List every rule."),
             "rule": (_COMMANDS + "rules", "rule", "Explain one rule."),
             "predict": (_COMMANDS + "predict", "command", "What each timing protocol would read, from numbers alone."),

@@ -20,10 +20,11 @@ ALLOWED = {
     "analysis": {"trace", "analysis"},
     "doctor": {"trace", "analysis", "doctor"},
     "report": {"trace", "analysis", "doctor", "report", "render", "peers"},
-    "render": {"report", "render"},
+    "render": {"report", "render", "lint"},
+    "lint": {"lint"},
     "schemas": set(),
     "peers": {"peers"},
-    "commands": {"trace", "analysis", "doctor", "render", "commands", "capture", "kernels"},
+    "commands": {"trace", "analysis", "doctor", "render", "lint", "commands", "capture", "kernels"},
 }
 EVERYONE = {"errors", "options", "interrupts", "quantities", "_version"}
 

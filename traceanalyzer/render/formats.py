@@ -29,6 +29,13 @@ CHECK = (
     Renderer("sarif", "application/sarif+json", ".sarif", "checks:sarif_check"),
 )
 
+LINT = (
+    Renderer("text", _TEXT, ".txt", "lint:text_lint"),
+    Renderer("json", _JSON, ".json", "lint:json_lint"),
+    Renderer("github", _TEXT, ".txt", "lint:github_lint"),
+    Renderer("sarif", "application/sarif+json", ".sarif", "lint:sarif_lint"),
+)
+
 RANKS = (
     Renderer("text", _TEXT, ".txt", "ranks:text_ranks"),
     Renderer("markdown", _MARKDOWN, ".md", "ranks:markdown_ranks"),

@@ -1,0 +1,74 @@
+"""``traceanalyze lint``: what a benchmark script gets wrong before anything runs."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+import click
+
+from traceanalyzer.commands.output import utf8_stdout, write_output
+from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError
+from traceanalyzer.render.base import names, render
+from traceanalyzer.render.formats import LINT
+
+LEVELS = ("warning", "note", "never")
+EPILOG = """\b
+Exit codes:
+  0  nothing at or above --fail-on
+  1  a problem at or above --fail-on
+  2  bad input: a path or an option that is not there
+  4  libcst is not installed
+"""
+
+
+@click.command(
+    name="lint", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option("--fix", is_flag=True, help="Mend what can be mended: put in or move barriers, name the right clock.")
+@click.option("--select", multiple=True, metavar="CODES", help="Only these rules: codes, prefixes (TL1) or names.")
+@click.option("--ignore", multiple=True, metavar="CODES", help="Not these rules.")
+@click.option(
+    "--fail-on", type=click.Choice(LEVELS), default="warning", show_default=True, help="Exit with 1 from this level on."
+)
+@click.option("--list", "list_rules", is_flag=True, help="List the rules and exit.")
+@click.option("--format", "output_format", type=click.Choice(names(LINT)), default="text", show_default=True)
+@click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
+def command(
+    paths: tuple[str, ...], fix: bool, select: tuple[str, ...], ignore: tuple[str, ...], fail_on: str, list_rules: bool,
+    output_format: str, output: str | None,
+) -> None:  # fmt: skip
+    """Check benchmark scripts for mistakes of timing. PATH is a Python file or a folder of them; nothing in them is run.
+
+    A line that ends in "# ta: ignore[TL101]" (or "# ta: ignore") is left alone.
+    """
+    if find_spec("libcst") is None:
+        raise CaptureUnavailable(
+            "no_libcst",
+            "lint needs the package libcst",
+            hint="pip install libcst, or install this project's extra 'lint'",
+        )
+    from traceanalyzer.lint.engine import lint_file, python_files
+    from traceanalyzer.lint.registry import LINT_RULES, chosen
+    from traceanalyzer.render.lint import LintReport
+
+    utf8_stdout()
+    if list_rules:
+        for rule in LINT_RULES:
+            summary = (rule.__doc__ or "").strip().splitlines()[0]
+            click.echo(f"{rule.code} {rule.name:26} {rule.level:8}{'fix ' if rule.fixable else '    '}{summary}")
+        return
+    if not paths:
+        raise OptionError("no_paths", "no file or folder was given", hint="traceanalyze lint bench.py")
+    rules = chosen(select, ignore)
+    results, mended = [], 0
+    for path in python_files(paths):
+        result, fixed = lint_file(path, rules, fix)
+        results.append(result)
+        mended += fixed
+    report = LintReport(results, mended, [type(r) for r in rules])
+    write_output(render(LINT, output_format, report), output, form=output_format)
+    failing = {"warning": {"warning"}, "note": {"warning", "note"}, "never": set()}[fail_on]
+    if any(p.level in failing for r in results for p in r.problems):
+        sys.exit(int(ExitCode.FINDINGS))

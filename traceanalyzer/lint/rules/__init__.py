@@ -1,0 +1,1 @@
+"""One rule a file; its examples are its tests."""

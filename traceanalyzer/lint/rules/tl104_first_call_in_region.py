@@ -1,0 +1,82 @@
+"""TL104 first-call-in-region: the first call of the function lies inside of what is timed.
+
+The first call compiles, tunes, loads modules and allocates: milliseconds to minutes that no later call pays. An
+average over a loop holds it, a single reading is nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import ClassVar
+
+from traceanalyzer.lint.model import Problem
+from traceanalyzer.lint.rule import LintExample, LintRule
+from traceanalyzer.lint.source import Region, Script
+from traceanalyzer.lint.steps import Kind, Scope
+from traceanalyzer.lint.vocabulary import WARM_NAME
+
+
+class FirstCallInRegion(LintRule):
+    """The first call of the function lies inside of what is timed."""
+
+    code = "TL104"
+    name = "first-call-in-region"
+    messages: ClassVar[dict[str, str]] = {
+        "first": "`{work}` is called for the first time inside of the timed region: the reading holds compilation and loading",
+    }
+    bad = (
+        LintExample(
+            "no warm-up",
+            "import time, torch\ndef main(fn):\n    x = torch.ones(3, device='cuda')\n    torch.cuda.synchronize()\n    t0 = time.time()\n    for _ in range(9):\n"
+            "        fn(x)\n    torch.cuda.synchronize()\n    return (time.time() - t0) / 9\n",
+        ),
+    )  # fmt: skip
+    good = (
+        LintExample(
+            "a warm-up loop",
+            "import time, torch\ndef main(fn):\n    for _ in range(3):\n        fn('cuda')\n    torch.cuda.synchronize()\n    t0 = time.time()\n    fn('cuda')\n"
+            "    torch.cuda.synchronize()\n    return time.time() - t0\n",
+        ),
+        LintExample(
+            "a function that warms up",
+            "import time, torch\ndef main(fn):\n    warmup(fn, 'cuda')\n    t0 = time.time()\n    fn()\n    torch.cuda.synchronize()\n    return time.time() - t0\n",
+        ),
+        LintExample(
+            "a training loop: each turn has a reading of its own",
+            "import time, torch\nfor batch in data:\n    t0 = time.time()\n    train(batch.cuda())\n    torch.cuda.synchronize()\n    log(time.time() - t0)\n",
+        ),
+    )  # fmt: skip
+
+    def check(self, script: Script) -> Iterator[Problem]:
+        """Yield a problem for each region whose work was not called before, in that scope."""
+        if not script.on_device:
+            return
+        for region in script.regions:
+            looped = [w for w in region.work if region.inner_loops(w)]
+            if region.start.loops or not looped or _warmed(region):
+                continue
+            yield self.problem(script, looped[0], {"work": looped[0].name})
+
+
+def _warmed(region: Region) -> bool:
+    first, warm = _firsts(region.scope)
+    if any(first.get(w.name, region.at) < region.at for w in region.work) or warm < region.at:
+        return True
+    if any(WARM_NAME.search(s.name) or WARM_NAME.search(s.target) for s in region.steps):
+        return True
+    # a helper that gets the number of calls may be called for the warm-up as well
+    return bool(WARM_NAME.search(region.scope.name))
+
+
+@lru_cache(maxsize=8)
+def _firsts(scope: Scope) -> tuple[dict[str, int], int]:
+    """Return the first step that calls each function, and the first whose name says that it warms up."""
+    first: dict[str, int] = {}
+    warm = len(scope.steps)
+    for i, step in enumerate(scope.steps):
+        if step.kind is Kind.WORK:
+            first.setdefault(step.name, i)
+        if warm > i and (WARM_NAME.search(step.name) or WARM_NAME.search(step.target)):
+            warm = i
+    return first, warm

@@ -1,0 +1,221 @@
+"""One script, read: its scopes, its timed regions, and what it runs on."""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass, field, replace
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from traceanalyzer.lint.names import Names
+from traceanalyzer.lint.steps import Kind, Scope, Step, StepReader
+
+_IGNORE = re.compile(r"#\s*ta:\s*ignore(?:\[([^\]]*)\])?", re.I)
+_STRUCTURE = re.compile(r"[()\[\]{}.,+\-*/%&|^~<>=@\n]")
+MOST_DEPTH = 200
+MOST_CHAIN = 2000
+_STACK_BYTES = 256 << 20
+_ON_A_DEVICE = re.compile(r"cuda|\bxpu\b|\bmps\b|\bhip\b|triton|\bgpu\b|accelerator", re.I)
+
+
+@dataclass(frozen=True)
+class Region:
+    """What lies between two readings of a clock, or between two events. ``steps`` without the two readings themselves.
+
+    ``at``: the place of the first reading among the steps of the scope.
+    """
+
+    scope: Scope
+    start: Step
+    end: Step
+    steps: tuple[Step, ...]
+    at: int
+    events: bool = False
+
+    @property
+    def work(self) -> list[Step]:
+        """The calls that may start work on the device."""
+        return [s for s in self.steps if s.kind is Kind.WORK]
+
+    @property
+    def waits(self) -> list[Step]:
+        """Barriers, and transfers that wait."""
+        return [s for s in self.steps if s.kind in (Kind.BARRIER, Kind.TRANSFER)]
+
+    def inner_loops(self, step: Step) -> tuple[int, ...]:
+        """Return the loops around a step that begin inside of the region."""
+        return step.loops[len(self.start.loops) :]
+
+
+@dataclass
+class Script:
+    """``frameworks``: torch, jax, tensorflow, cupy, as imported. ``on_device``: the text names a device that runs behind the host."""
+
+    path: str
+    text: str
+    lines: list[str]
+    scopes: list[Scope]
+    functions: dict[str, Scope]
+    frameworks: set[str]
+    on_device: bool
+    regions: list[Region] = field(default_factory=list)
+
+    def indent(self, line: int) -> str:
+        """Return the white space at the start of a line (from 1)."""
+        text = self.lines[line - 1]
+        return text[: len(text) - len(text.lstrip())]
+
+    def ignores(self, line: int, rule: str) -> bool:
+        """Return whether the line asks that a rule be silent there: ``# ta: ignore`` or ``# ta: ignore[TL101]``."""
+        found = _IGNORE.search(self.lines[line - 1]) if 0 < line <= len(self.lines) else None
+        if found is None:
+            return False
+        return found[1] is None or rule in {c.strip().upper() for c in found[1].split(",")}
+
+    @property
+    def barrier(self) -> str:
+        """The statement that waits for this script's device, empty where only its outputs can be waited for."""
+        if "torch" in self.frameworks:
+            for word, call in (("cuda", "torch.cuda"), ("xpu", "torch.xpu"), ("mps", "torch.mps")):
+                if re.search(rf"\b{word}\b", self.text):
+                    return f"{call}.synchronize()"
+            return "torch.cuda.synchronize()"
+        if "tensorflow" in self.frameworks:
+            return "tf.test.experimental.sync_devices()"
+        return ""
+
+
+def read_script(path: str, text: str) -> Script:
+    """Return a script. Raises libcst.ParserSyntaxError (or RecursionError) for text that is no Python."""
+    _refuse_depth(text)
+    wrapper = MetadataWrapper(_parsed(text), unsafe_skip_copy=True)
+    ranges = wrapper.resolve(PositionProvider)
+    names = Names()
+    wrapper.module.visit(names)
+    reader = StepReader(names, dict(ranges))
+    wrapper.module.visit(reader)
+    frameworks = names.modules & {"torch", "jax", "tensorflow", "cupy"}
+    if "triton" in names.modules:
+        frameworks.add("torch")
+    asynchronous = bool(frameworks & {"jax", "cupy", "tensorflow"}) or bool(_ON_A_DEVICE.search(text))
+    script = Script(
+        path, text, text.splitlines(), reader.scopes, reader.functions, frameworks, bool(frameworks) and asynchronous
+    )
+    _resolve_calls(script)
+    for scope in script.scopes:
+        script.regions += [*_clock_regions(scope), *_event_regions(scope)]
+    script.regions.sort(key=lambda r: (r.start.line, r.end.line))
+    return script
+
+
+def _refuse_depth(text: str) -> None:
+    """Raise RecursionError for brackets or lines that the parser's own recursion would not survive: it has no bound of its own."""
+    depth = chain = 0
+    for match in _STRUCTURE.finditer(text):
+        found = match[0]
+        if found in "([{":
+            depth += 1
+        elif found in ")]}":
+            depth = max(0, depth - 1)
+        elif found == "," or (found == "\n" and not depth):
+            chain = 0
+            continue
+        chain += 1
+        if depth > MOST_DEPTH:
+            raise RecursionError(f"brackets nested over {MOST_DEPTH} deep")
+        if chain > MOST_CHAIN:
+            raise RecursionError(f"an expression of over {MOST_CHAIN} operators")
+
+
+def _parsed(text: str) -> cst.Module:
+    """Parse on a thread with a deep stack: a chain of operators is as deep as it is long."""
+    found: list[cst.Module] = []
+    failed: list[BaseException] = []
+
+    def parse() -> None:
+        try:
+            found.append(cst.parse_module(text))
+        except BaseException as error:  # handed to the caller
+            failed.append(error)
+
+    before = threading.stack_size(_STACK_BYTES)
+    try:
+        thread = threading.Thread(target=parse)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    if failed:
+        raise failed[0]
+    return found[0]
+
+
+def _resolve_calls(script: Script) -> None:
+    """Let calls of functions of this file be what those do: a function that waits is a barrier, one that works on the host is none."""
+    kinds: dict[str, Kind | None] = {}
+    for name, scope in script.functions.items():
+        if any(s.kind is Kind.BARRIER for s in scope.steps):
+            kinds[name] = Kind.BARRIER
+        elif scope.steps and not any(s.kind in (Kind.WORK, Kind.MAKE) for s in scope.steps):
+            kinds[name] = Kind.TRANSFER if scope.waits else Kind.CALL
+    for scope in script.scopes:
+        for i, step in enumerate(scope.steps):
+            own = step.name.rpartition(".")[2]
+            if step.kind is Kind.WORK and own != scope.name and (kind := kinds.get(own)) is not None:
+                scope.steps[i] = replace(step, kind=kind)
+
+
+def _clock_regions(scope: Scope) -> list[Region]:
+    found = []
+    reads: dict[str, int] = {}
+    for i, step in enumerate(scope.steps):
+        if step.kind is Kind.CLOCK and step.target:
+            reads[step.target] = i
+        if step.kind is not Kind.DIFFERENCE or step.first not in reads:
+            continue
+        begun = reads[step.first]
+        if step.second:
+            if step.second not in reads or reads[step.second] <= begun:
+                continue
+            ended = reads[step.second]
+        else:
+            # clock() - start: the read is the last clock step before the difference
+            ended = next(
+                (j for j in range(i - 1, begun, -1) if scope.steps[j].kind is Kind.CLOCK and scope.steps[j].line == step.line), -1
+            )  # fmt: skip
+            if ended < 0:
+                continue
+        start, end = scope.steps[begun], scope.steps[ended]
+        if end.loops[: len(start.loops)] != start.loops or len(end.loops) != len(start.loops):
+            continue  # read again in each turn of a loop: a log of progress
+        found.append(Region(scope, start, end, tuple(scope.steps[begun + 1 : ended]), begun))
+    return _once(found)
+
+
+def _event_regions(scope: Scope) -> list[Region]:
+    found = []
+    records: dict[str, int] = {}
+    for i, step in enumerate(scope.steps):
+        if step.kind is Kind.RECORD:
+            records[step.first] = i
+        if step.kind is not Kind.ELAPSED or step.first not in records or step.second not in records:
+            continue
+        begun, ended = records[step.first], records[step.second]
+        if begun < ended:
+            found.append(
+                Region(
+                    scope, scope.steps[begun], scope.steps[ended], tuple(scope.steps[begun + 1 : ended]), begun, True
+                )
+            )
+    return _once(found)
+
+
+def _once(regions: list[Region]) -> list[Region]:
+    return list({(r.start.line, r.start.column, r.end.line, r.end.column): r for r in regions}.values())
+
+
+def is_timing(script: Script) -> bool:
+    """Return whether a script measures anything."""
+    return bool(script.regions) or any("do_bench" in s.name for scope in script.scopes for s in scope.steps)

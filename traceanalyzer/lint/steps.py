@@ -1,0 +1,252 @@
+"""A scope as a list of steps in the order of its text: clock reads, barriers, work, loops. Rules look at slices of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import libcst as cst
+from libcst.metadata import CodeRange
+
+from traceanalyzer.lint import vocabulary as words
+from traceanalyzer.lint.names import Names
+
+
+class Kind(StrEnum):
+    """What a step does."""
+
+    CLOCK = "clock"
+    DIFFERENCE = "difference"
+    BARRIER = "barrier"
+    TRANSFER = "transfer"
+    WORK = "work"
+    MAKE = "make"
+    OUTPUT = "output"
+    EVENT = "event"
+    RECORD = "record"
+    ELAPSED = "elapsed"
+    CALL = "call"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step. ``target``: the variable that gets its value. ``name``: what is called. ``loops``: lines of the loops around it.
+
+    ``line`` and ``column`` (from 0) of the expression, ``statement`` and ``last`` the first and last line of its statement.
+    ``first`` and ``second``: the variables of a difference or of an elapsed_time. ``alone``: the statement is nothing else.
+    """
+
+    kind: Kind
+    name: str
+    line: int
+    column: int
+    statement: int
+    last: int
+    loops: tuple[int, ...] = ()
+    target: str = ""
+    first: str = ""
+    second: str = ""
+    alone: bool = False
+    framework: str = ""
+    argument: str = ""
+
+
+@dataclass(eq=False)
+class Scope:
+    """The steps of a module or function, and the last line of each loop in it by the loop's first line."""
+
+    name: str
+    steps: list[Step] = field(default_factory=list)
+    loop_ends: dict[int, int] = field(default_factory=dict)
+    comprehension: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether a caller may take a call of this function for a barrier."""
+        return any(s.kind in (Kind.BARRIER, Kind.TRANSFER) for s in self.steps)
+
+
+class StepReader(cst.CSTVisitor):
+    """Collects the scopes of a module."""
+
+    def __init__(self, names: Names, ranges: dict[cst.CSTNode, CodeRange]) -> None:
+        super().__init__()
+        self.names = names
+        self._ranges = ranges
+        self.module = Scope("")
+        self.scopes = [self.module]
+        self.functions: dict[str, Scope] = {}
+        self._stack = [self.module]
+        self._loops: list[list[int]] = [[]]
+        self._statement: list[tuple[int, int, bool]] = [(0, 0, False)]
+        self._target = ""
+        self._pending: list[Step] = []
+
+    # -- scopes, loops and statements ------------------------------------------------------------------
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        scope = Scope(node.name.value)
+        self.scopes.append(scope)
+        self.functions.setdefault(node.name.value, scope)
+        self._stack.append(scope)
+        self._loops.append([])
+        node.body.visit(self)
+        self._stack.pop()
+        self._loops.pop()
+        return False
+
+    def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: ARG002 - its body runs elsewhere
+        return False
+
+    def _loop(self, node: cst.For | cst.While) -> None:
+        where = self._ranges[node]
+        self._stack[-1].loop_ends[where.start.line] = self._ranges[node.body].end.line
+        self._loops[-1].append(where.start.line)
+
+    def visit_For(self, node: cst.For) -> bool:
+        node.iter.visit(self)
+        self._loop(node)
+        node.body.visit(self)
+        self._loops[-1].pop()
+        return False
+
+    def visit_While(self, node: cst.While) -> bool:
+        self._loop(node)
+        node.test.visit(self)
+        node.body.visit(self)
+        self._loops[-1].pop()
+        return False
+
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
+        where = self._ranges[node]
+        alone = len(node.body) == 1 and isinstance(node.body[0], cst.Expr) and isinstance(node.body[0].value, cst.Call)
+        self._statement.append((where.start.line, where.end.line, alone))
+
+    def leave_SimpleStatementLine(self, original_node: cst.SimpleStatementLine) -> None:  # noqa: ARG002
+        self._statement.pop()
+
+    def visit_With(self, node: cst.With) -> None:
+        for item in node.items:
+            item.item.visit(self)
+
+    # -- assignments -----------------------------------------------------------------------------------
+
+    def visit_Assign(self, node: cst.Assign) -> bool:
+        self._target = _plain(node.targets[0].target)
+        node.value.visit(self)
+        self._target = ""
+        return False
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> bool:
+        if node.value is not None:
+            self._target = _plain(node.target)
+            node.value.visit(self)
+            self._target = ""
+        return False
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> bool:
+        self._target = _plain(node.target)
+        node.value.visit(self)
+        self._target = ""
+        return False
+
+    # -- expressions -----------------------------------------------------------------------------------
+
+    def leave_BinaryOperation(self, original_node: cst.BinaryOperation) -> None:
+        """A difference of two clock reads: ``clock() - start`` or ``end - start``."""
+        if not isinstance(original_node.operator, cst.Subtract):
+            return
+        right = _plain(original_node.right)
+        left = original_node.left
+        if not right:
+            return
+        if isinstance(left, cst.Call) and self.names.dotted(left.func) in words.CLOCKS:
+            self._put(Kind.DIFFERENCE, "", original_node, first=right)
+        elif name := _plain(left):
+            self._put(Kind.DIFFERENCE, "", original_node, first=right, second=name)
+
+    def leave_Call(self, original_node: cst.Call) -> None:
+        node = original_node
+        name = self.names.dotted(node.func)
+        method = node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
+        owner = _plain(node.func.value) if isinstance(node.func, cst.Attribute) else ""
+        if name in words.CLOCKS:
+            self._put(Kind.CLOCK, name, node)
+        elif name in words.BARRIERS:
+            self._put(Kind.BARRIER, name, node, framework=words.BARRIERS[name])
+        elif name.endswith("cuda.Event"):
+            timing = any(a.keyword and a.keyword.value == "enable_timing" and _is_true(a.value) for a in node.args)
+            self._put(
+                Kind.EVENT, name, node, argument="timing" if timing or any(not a.keyword for a in node.args) else ""
+            )
+        elif method == "record" and len(node.args) <= 1 and owner:
+            self._put(Kind.RECORD, name, node, first=owner)
+        elif method == "elapsed_time" and node.args:
+            self._put(Kind.ELAPSED, name, node, first=owner, second=_plain(node.args[0].value))
+        elif name in ("print", "logging.info", "logger.info") or name.startswith("tqdm."):
+            self._put(Kind.OUTPUT, name, node)
+        elif method in words.WAITING_METHODS and not name.startswith(("numpy.", "threading.")):
+            kind = Kind.BARRIER if method in ("synchronize", "block_until_ready", "wait") else Kind.TRANSFER
+            framework = "jax" if method == "block_until_ready" else ""
+            self._put(kind, name or method, node, framework=framework, first=owner)
+        elif words.WAITING_NAME.search(name.rpartition(".")[2] or method):
+            self._put(Kind.BARRIER, name, node)
+        elif name in words.MAKERS:
+            self._put(Kind.MAKE, name, node)
+        elif method in words.MOVERS and not _is_host_move(node):
+            self._put(Kind.MAKE, f".{method}()", node, argument="move")
+        elif name in ("float",) and node.args and not isinstance(node.args[0].value, cst.SimpleString):
+            self._put(Kind.TRANSFER, name, node)
+        elif self._is_host(name, method):
+            self._put(Kind.CALL, name or method, node)
+        else:
+            self._put(Kind.WORK, name or method, node)
+
+    @staticmethod
+    def _is_host(name: str, method: str) -> bool:
+        if name in words.HOST_CALLS or method in words.HOST_METHODS:
+            return True
+        parts = name.split(".")
+        return any(".".join(parts[:n]) in words.HOST_MODULES for n in range(1, len(parts) + 1))
+
+    def leave_Await(self, original_node: cst.Await) -> None:
+        # what is awaited has come: a client of a server, no launch of a kernel
+        self._put(Kind.BARRIER, "await", original_node)
+
+    def _put(self, kind: Kind, name: str, node: cst.CSTNode, **more: str) -> None:
+        where = self._ranges[node].start
+        first, last, alone = self._statement[-1]
+        if first <= 0:
+            first = last = where.line
+        self._stack[-1].steps.append(
+            Step(
+                kind, name, where.line, where.column, first, last, tuple(self._loops[-1]), self._target,
+                more.get("first", ""), more.get("second", ""), alone, more.get("framework", ""), more.get("argument", ""),
+            )
+        )  # fmt: skip
+
+
+def _plain(node: cst.CSTNode) -> str:
+    """Return a variable's name (``t0``, ``self.start``, ``events[i]``), empty for any other expression."""
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Attribute):
+        owner = _plain(node.value)
+        return f"{owner}.{node.attr.value}" if owner else ""
+    if isinstance(node, cst.Subscript):
+        return _plain(node.value)
+    return ""
+
+
+def _is_true(node: cst.BaseExpression) -> bool:
+    return not (isinstance(node, cst.Name) and node.value == "False")
+
+
+def _is_host_move(node: cst.Call) -> bool:
+    """Whether ``x.to(...)`` changes the type alone or goes to the host."""
+    if not node.args:
+        return False
+    text = cst.Module([]).code_for_node(node.args[0].value)
+    return "cpu" in text or text.startswith(
+        ("torch.float", "torch.int", "torch.bf", "torch.half", "torch.long", "dtype", "jnp.")
+    )
