@@ -11,7 +11,7 @@ import types
 import typing
 from typing import Any, TypeVar
 
-from traceanalyzer.report import model
+from traceanalyzer.report import model, units
 from traceanalyzer.report.model import (
     Abstention,
     CoverageRow,
@@ -45,7 +45,7 @@ def make(row: type[Row], text: str = "", **given: Any) -> Row:
     Built from the annotations, so that a field added to the model needs no change here.
     """
     model.load_every_type()
-    hints = typing.get_type_hints(row, vars(model))
+    hints = typing.get_type_hints(row, {**vars(units), **vars(model)})
     for field in dataclasses.fields(row):  # type: ignore[arg-type]
         if field.name not in given and field.default is dataclasses.MISSING:
             given[field.name] = _value(hints[field.name], text)

@@ -57,17 +57,19 @@ Part = Block | Lines
 
 
 def kernels(report: ReportData, top: int) -> Block | None:
-    """Return the kernel table, largest total first."""
+    """Return the kernel table, largest total first; a column names the device where there are several."""
     if not report.kernels:
         return None
+    several = len({(k.device, k.owner) for k in report.kernels}) > 1
+    adds = any(overlaps(k) for k in report.kernels[:top])
     rows: list[list[str]] = []
     for place, kernel in enumerate(report.kernels[:top]):
-        several = len(kernel.variants)
+        configs = len(kernel.variants)
         # a name that begins with blanks would pass for the row of a variant
         name = kernel.short_name.strip() or "(no name)"
-        rows.append(_kernel(kernel, name + (f" ({several} configs)" if several else "")))
+        rows.append(_kernel(kernel, name + (f" ({configs} configs)" if configs else ""), adds, several))
         if place < VARIANTS_FOR:
-            rows += [_kernel(v, "  " + _config(v.config)) for v in kernel.variants[:VARIANTS_SHOWN]]
+            rows += [_kernel(v, "  " + _config(v.config), adds, several) for v in kernel.variants[:VARIANTS_SHOWN]]
     notes = []
     hidden = report.kernels[top:]
     if hidden:
@@ -79,21 +81,28 @@ def kernels(report: ReportData, top: int) -> Block | None:
         notes.append(
             "(N configs): one name launched as N different kernels; its own row mixes them (rNN registers, sNN shared bytes)"
         )
+    if adds:
+        notes.append("adds: what a run adds to the busy time of the rows before it; quote it where runs overlap")
     if any(k.grade for k in report.kernels[:top]):
         notes.append("queue: P proven by rows of this trace, D derived, H hint; n/a not judged")
-    return Block(
-        "Kernels (self-time in us, largest total first)",
-        ["kernel", "self p50", "95% CI", "n", "share", "dispatch p50", "event pair reads", "inflation", "queue"],
-        rows,
-        notes=notes,
-    )
+    columns = [
+        "kernel", "self p50", "95% CI", *(["adds p50"] if adds else []), "n", "share", "dispatch p50", "event pair reads", "inflation", "queue",
+        *(["device"] if several else []),
+    ]  # fmt: skip
+    return Block("Kernels (self-time in us, largest total first)", columns, rows, notes=notes)
 
 
-def _kernel(k: KernelRow, label: str) -> list[str]:
+def overlaps(k: KernelRow) -> bool:
+    """Return whether a kernel's runs overlap what ran before them, so that its self-time contains waiting."""
+    return k.exclusive_p50_us is not None and k.exclusive_p50_us < 0.95 * k.p50_us
+
+
+def _kernel(k: KernelRow, label: str, adds: bool, several: bool) -> list[str]:
     return [
-        label, show.us(k.p50_us), show.interval(k.p50_ci95_us), show.count(k.count), show.percent(k.share),
-        show.us(k.dispatch_p50_us), show.us(k.event_reading_us), show.ratio(k.inflation),
+        label, show.us(k.p50_us), show.interval(k.p50_ci95_us), *([show.us(k.exclusive_p50_us)] if adds else []), show.count(k.count),
+        show.percent(k.share), show.us(k.dispatch_p50_us), show.us(k.event_reading_us), show.ratio(k.inflation),
         "in graph" if k.in_graph == k.count else show.queue(k.queue, k.grade),
+        *([f"{k.device}{f' ({k.owner})' if k.owner else ''}"] if several else []),
     ]  # fmt: skip
 
 

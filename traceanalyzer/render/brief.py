@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
-from traceanalyzer.render.blocks import Block, Line, Lines
+from traceanalyzer.render.blocks import Block, Line, Lines, overlaps
 from traceanalyzer.render.escape import terminal
-from traceanalyzer.report.model import FindingRow, ReportData
+from traceanalyzer.report.model import FindingRow, KernelRow, ReportData
 
 OPERATIONS, FINDINGS = 3, 5
 _LEAST_SHARE = 0.005
@@ -87,27 +88,52 @@ def _of(shown: int, every: int) -> str:
 
 
 def kernels(report: ReportData, most: int, width: int) -> Block | None:
-    """Return the kernels that hold at least 0.5 % of kernel time, at most ``most`` of them."""
+    """Return the kernels that hold at least 0.5 % of kernel time, at most ``most`` of them.
+
+    A kernel that ran on several devices has one row, with the range of their medians: no number is pooled over devices.
+    Where the runs of any kernel overlap others, what a run adds to their busy time takes the place of the dispatch.
+    """
     if not report.kernels:
         return None
-    large = [k for k in report.kernels[:most] if k.share >= _LEAST_SHARE] or report.kernels[:1]
-    narrow = width < _WIDE
+    folded: dict[str, list[KernelRow]] = {}
+    for k in report.kernels:
+        folded.setdefault(k.name, []).append(k)
+    every = sorted(folded.values(), key=lambda same: -sum(k.share for k in same))
+    large = [same for same in every[:most] if sum(k.share for k in same) >= _LEAST_SHARE] or every[:1]
+    several = len({(k.device, k.owner) for k in report.kernels}) > 1
+    adds = any(overlaps(k) for same in large for k in same)
+    dispatch = not (adds or several or width < _WIDE)
     rows = []
-    for k in large:
-        several = f" ({len(k.variants)} cfg)" if k.variants else ""
-        in_graph = k.in_graph == k.count
+    for same in large:
+        first = same[0]
+        variants = max(len(k.variants) for k in same)
+        queues = {"in graph" if k.in_graph == k.count else show.queue(k.queue, k.grade) for k in same}
         rows.append(
             [
-                (k.short_name.strip() or "(no name)") + several, show.us(k.p50_us), show.count(k.count), show.percent(k.share),
-                *([] if narrow else [show.us(k.dispatch_p50_us)]), show.us(k.event_reading_us),
-                "in graph" if in_graph else show.queue(k.queue, k.grade),
+                (first.short_name.strip() or "(no name)") + (f" ({variants} cfg)" if variants else ""), _span(k.p50_us for k in same),
+                *([_span(k.exclusive_p50_us for k in same)] if adds else []), show.count(sum(k.count for k in same)),
+                show.percent(sum(k.share for k in same)), *([show.us(first.dispatch_p50_us)] if dispatch else []),
+                _span(k.event_reading_us for k in same), queues.pop() if len(queues) == 1 else "differs",
+                *([show.count(len(same))] if several else []),
             ]
         )  # fmt: skip
-    shown = _of(len(rows), len(report.kernels))
-    part = f"{show.percent(sum(k.share for k in large))} of kernel time, " if shown else ""
+    shown = _of(len(rows), len(every))
+    part = f"{show.percent(sum(k.share for same in large for k in same))} of kernel time, " if shown else ""
     title = f"Kernels ({shown}{part}median us; all: --section kernels)"
-    columns = ["kernel", "self", "calls", "share", *([] if narrow else ["dispatch"]), "event pair", "queue"]
+    columns = [
+        "kernel", "self", *(["adds"] if adds else []), "calls", "share", *(["dispatch"] if dispatch else []), "event pair", "queue",
+        *(["devices"] if several else []),
+    ]  # fmt: skip
     return Block(title, columns, rows, compact=True)
+
+
+def _span(values: Iterable[float | None]) -> str:
+    """Return the value that all devices have, or the range of their values."""
+    known = [v for v in values if v is not None]
+    if not known:
+        return show.NA
+    low, high = show.us(min(known)), show.us(max(known))
+    return low if low == high else f"{low}-{high}"
 
 
 def findings(report: ReportData) -> Block | Lines:
@@ -122,7 +148,7 @@ def findings(report: ReportData) -> Block | Lines:
     rows = [
         [
             f"{f.rule} {f.title}" + (f" ({len(same)})" if len(same) > 1 else ""), f.severity,
-            *([show.duration(_largest(same).cost_us), show.percent(_largest(same).cost_share)] if costs else []),
+            *(_cost(_largest(same)) if costs else []),
             terminal(f.subject, _FACT),
         ]
         for f, same in ((same[0], same) for same in list(groups.values())[:FINDINGS])
@@ -137,6 +163,13 @@ def findings(report: ReportData) -> Block | Lines:
     title = f"Findings ({len(report.findings)}; details: --section findings, traceanalyze rule {example})"
     columns = ["rule", "level", *(["cost", "share"] if costs else []), "subject"]
     return Block(title, columns, rows, frozenset({len(columns) - 1}), notes, labels=frozenset({0, 1}), compact=True)
+
+
+def _cost(finding: FindingRow) -> list[str]:
+    """Return cost and share, empty where a finding is not about lost time."""
+    if finding.cost_us is None:
+        return ["", ""]
+    return [show.duration(finding.cost_us), show.percent(finding.cost_share)]
 
 
 def _largest(findings: list[FindingRow]) -> FindingRow:

@@ -78,3 +78,8 @@ def plural(n: int, word: str) -> str:
     """Return ``1 launch``, ``3 launches``."""
     ending = "es" if word.endswith(("ch", "sh", "s")) else "s"
     return f"{n:,} {word}{'' if n == 1 else ending}"
+
+
+def nth(n: int) -> str:
+    """Return ``1st``, ``2nd``, ``11th``."""
+    return f"{n:,}{'th' if 10 <= n % 100 <= 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"

@@ -126,15 +126,11 @@ def drained(row: LedgerRow) -> list[str]:
 def when(item: LedgerItemRow) -> str:
     """Return when a cause falls due, in words."""
     if item.when == "kth_step":
-        return f"every {item.every}{_ordinal(item.every)} step"
+        return f"every {show.nth(item.every)} step"
     if item.when == "periodic":
         return f"each {show.duration(item.period_us)}"
     plain = {"start": "at the start", "end": "at the end", "every_step": "every step"}
     return plain.get(item.when, item.when)
-
-
-def _ordinal(n: int) -> str:
-    return "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
 
 
 def brief_ledger(report: ReportData, width: int) -> list[Part]:

@@ -12,6 +12,7 @@ from traceanalyzer.render.ledger import cause_table, one_line, spans
 from traceanalyzer.render.marker import marker
 from traceanalyzer.render.measured import conditions_lines, measured_in
 from traceanalyzer.render.opinion import opinion_line
+from traceanalyzer.render.steps import steps_line
 from traceanalyzer.report.model import FindingRow, ReportData
 
 MAX_LINES = 60
@@ -107,6 +108,8 @@ def _ledger(report: ReportData, limits: _Limits) -> list[str]:
         shown.append(f"and {show.plural(len(rows) - _LEDGERS, 'more device')} in the JSON report")
     causes = cause_table(report, limits.causes)
     table = [*pipe_table(causes), ""] if causes is not None and limits.causes else []
+    if steps := steps_line(report):
+        shown.append(markdown(steps, limits.line))
     return [*table, f"<sub>Time of {'<br>'.join(shown)}</sub>", ""]
 
 

@@ -9,6 +9,7 @@ from traceanalyzer.render.console import render_parts
 from traceanalyzer.render.ledger import brief_ledger
 from traceanalyzer.render.measured import measured_in
 from traceanalyzer.render.sections import STATUS_STYLE
+from traceanalyzer.render.steps import brief_steps
 from traceanalyzer.report.model import ReportData
 
 LINES = 40
@@ -31,8 +32,10 @@ def _before_the_kernels(report: ReportData, width: int) -> list[Part]:
     head = [Line(brief.verdict(report), STATUS_STYLE[report.verdict.status])]
     parts: list[Part] = [Lines("", head), Lines("", [*map(Line, facts), *(Line(w, "bold") for w in warnings)])]
     measured = [brief.shortened(block) for block in measured_in(report)[:1]]
-    operations = None if measured else brief.operations(report)
-    return [*parts, *brief_ledger(report, width), *measured, *([operations] if operations else [])]
+    steps = brief_steps(report)
+    operations = None if measured or steps else brief.operations(report)
+    tables = [block for block in (steps, *measured, operations) if block is not None]
+    return [*parts, *brief_ledger(report, width), *tables]
 
 
 def _after_the_kernels(report: ReportData) -> list[Part]:

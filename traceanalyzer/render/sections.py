@@ -15,6 +15,7 @@ from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.ledger import full_ledger
 from traceanalyzer.render.measured import conditions_lines, measured_in
 from traceanalyzer.render.opinion import opinion
+from traceanalyzer.render.steps import full_steps
 from traceanalyzer.report.model import FindingRow, ReportData
 
 STATUS_STYLE = {"ok": "bold green", "suspect": "bold yellow", "cannot-judge": "bold red"}
@@ -100,6 +101,7 @@ SECTIONS = (
     Section("verdict", "the sentence", _verdict),
     Section("trace", "the file: what it holds, what reading it repaired or left out, clocks", _trace),
     Section("ledger", "where each nanosecond of a device's span went, and why", full_ledger),
+    Section("steps", "how long a step takes, and why the slowest is slow", full_steps),
     Section("measured", "what a capture measured, protocol by protocol", lambda r, _: [*measured_in(r)]),
     Section("operations", "calls of the thing under test", lambda r, top: _some(blocks.ops(r, min(top, 8)))),
     Section("timers", "what each timing protocol would have read", lambda r, _: _some(blocks.ladder(r, 4))),

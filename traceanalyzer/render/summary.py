@@ -17,6 +17,7 @@ from traceanalyzer.render.ledger import one_line, spans
 from traceanalyzer.render.markdown import STATUS_WORDS, pipe_table
 from traceanalyzer.render.marker import marker
 from traceanalyzer.render.measured import measured_in
+from traceanalyzer.render.steps import steps_line
 from traceanalyzer.report.model import FindingRow, ReportData
 
 MAX_CHARACTERS = 16_000
@@ -72,6 +73,8 @@ def _lines(report: ReportData, limits: _Limits, command: str) -> list[str]:
         lines += [f"Time of {markdown(one_line(row, blocks.short_names(report)), limits.sentence)}", ""]
     if len(rows) > _LEDGERS:
         lines += [f"and {show.plural(len(rows) - _LEDGERS, 'more device')}, in the whole report", ""]
+    if steps := steps_line(report):
+        lines += [f"Steps: {markdown(steps, limits.line)}", ""]
     captured = measured_in(report)
     kernels = blocks.kernels(report, limits.kernels)
     if captured:
