@@ -101,16 +101,16 @@ def _lines(report: ReportData, limits: _Limits) -> list[str]:
 def _ledger(report: ReportData, limits: _Limits) -> list[str]:
     """Return where the time of each device went, and the largest causes as a table."""
     rows = spans(report)
-    if not rows:
-        return []
-    shown = [markdown(one_line(row, blocks.short_names(report)), limits.sentence) for row in rows[:_LEDGERS]]
+    shown = [
+        markdown("Time of " + one_line(row, blocks.short_names(report)), limits.sentence) for row in rows[:_LEDGERS]
+    ]
     if len(rows) > _LEDGERS:
         shown.append(f"and {show.plural(len(rows) - _LEDGERS, 'more device')} in the JSON report")
     causes = cause_table(report, limits.causes)
     table = [*pipe_table(causes), ""] if causes is not None and limits.causes else []
     if steps := steps_line(report):
         shown.append(markdown(steps, limits.line))
-    return [*table, f"<sub>Time of {'<br>'.join(shown)}</sub>", ""]
+    return [*table, f"<sub>{'<br>'.join(shown)}</sub>", ""] if shown else []
 
 
 def _measured(report: ReportData, limits: _Limits) -> list[str]:
