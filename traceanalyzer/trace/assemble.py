@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traceanalyzer.trace import sound_times
+from traceanalyzer.trace.canonical import make_canonical
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
 from traceanalyzer.trace.link import DeviceSide, HostSide, ids_within_processes, link
 from traceanalyzer.trace.store import CALL_COLUMNS, DEVICE_COLUMNS, Store
@@ -30,6 +31,7 @@ from traceanalyzer.trace.tables import (
     Trace,
     TraceMeta,
 )
+from traceanalyzer.trace.whole_numbers import BAD_ID
 
 _Arrays = dict[str, npt.NDArray[Any]]
 _KIND_WORDS = {RowKind.KERNEL: "kernel", RowKind.MEMCPY: "copy", RowKind.MEMSET: "fill", RowKind.GRAPH: "graph launch"}
@@ -37,6 +39,7 @@ _KIND_WORDS = {RowKind.KERNEL: "kernel", RowKind.MEMCPY: "copy", RowKind.MEMSET:
 
 def assemble(store: Store) -> Trace:
     """Return the tables of everything collected; what cannot be used is counted in the salvage."""
+    make_canonical(store)
     parts = [{c: store.column(kind, c) for c in DEVICE_COLUMNS} for kind in DEVICE_KINDS]
     device = {c: np.concatenate([p[c] for p in parts]) for c in DEVICE_COLUMNS}
     kinds = [np.full(len(p["start_ns"]), int(k), dtype=np.int8) for k, p in zip(DEVICE_KINDS, parts, strict=True)]
@@ -149,6 +152,11 @@ def _sound_device_rows(store: Store, device: _Arrays, middle: int | None) -> _Ar
         keep &= ~mask
         for kind, count in Counter(device["kind"][mask].tolist()).items():
             store.salvage.excluded[f"{_KIND_WORDS[RowKind(kind)]}: {reason}"] += count
+    placeless = keep & ((device["device"] == BAD_ID) | (device["stream"] == BAD_ID))
+    if placeless.any():
+        keep &= ~placeless
+        for kind, count in Counter(device["kind"][placeless].tolist()).items():
+            store.salvage.excluded[f"{_KIND_WORDS[RowKind(kind)]}: a device or stream number that cannot be one"] += count
     return {c: v[keep] for c, v in device.items()}
 
 

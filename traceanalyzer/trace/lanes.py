@@ -18,7 +18,7 @@ NO_CONFIG = Config(None, None, None, None)
 
 @dataclass(frozen=True)
 class Lane:
-    """A lane as the file names it; ``siblings`` are the names of all lanes of its process."""
+    """A lane as the file names it; ``siblings`` is a lane of its process that is named after a stream, empty without one."""
 
     pid: str
     tid: str

@@ -64,6 +64,12 @@ class Interner(dict[Any, int]):
         """Return the number of each key."""
         return np.fromiter(map(self.__getitem__, keys), dtype=np.int32, count=count)
 
+    def renumber(self, order: list[int]) -> None:
+        """Give the values the numbers of their places in ``order``, which lists the present numbers."""
+        self.values_in_order = [self.values_in_order[i] for i in order]
+        self._of_value = {value: number for number, value in enumerate(self.values_in_order)}
+        self.clear()
+
 
 class Store:
     """The rows of one trace by kind, and what the file says beside them.

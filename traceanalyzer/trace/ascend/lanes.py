@@ -10,12 +10,13 @@ import re
 
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.lanes import DERIVED, DeviceRow, HostRow, Lane, LaneReader, Row
+from traceanalyzer.trace.whole_numbers import lane_number
 
-_HARDWARE = re.compile(r"\A(?:Ascend Hardware|NPU)\b\s*(\d*)")
+_HARDWARE = re.compile(r"\A(?:Ascend Hardware|NPU)\b\s*([0-9]*)")
 _DERIVED = re.compile(
     r"\A(?:Overlap Analysis|Communication|HCCL|AI Core|Stars|HBM|DDR|LLC|NPU MEM|Acc PMU|PCIe|RoCE|NIC)", re.I
 )
-_STREAM = re.compile(r"stream\s*#?\s*(\d+)", re.I)
+_STREAM = re.compile(r"stream\s*#?\s*([0-9]+)", re.I)
 _CALLS = re.compile(r"\A(AscendCL|Node|Runtime|Model|HCCL)@(.+)", re.S)
 _WAITS = re.compile(
     r"\A(?:EVENT_(?:RECORD|WAIT|RESET)|NOTIFY_(?:RECORD|WAIT)|Notify_(?:Record|Wait)|PLACE_HOLDER)", re.I
@@ -33,19 +34,19 @@ class AscendLanes(LaneReader):
     def device_of(self, lane: Lane) -> int | None:
         """Return the device of "Ascend Hardware"; its number is in the label ("NPU 1") in files of several devices."""
         found = _HARDWARE.search(lane.process)
-        if found is None and (_DERIVED.search(lane.process) or not re.fullmatch(r"NPU\s*\d*", lane.label.strip())):
+        if found is None and (_DERIVED.search(lane.process) or not re.fullmatch(r"NPU\s*[0-9]*", lane.label.strip())):
             return None
-        digits = (found[1] if found else "") or "".join(re.findall(r"\d+", lane.label))[:6]
-        return int(digits) if digits else 0
+        digits = (found[1] if found else "") or "".join(re.findall(r"[0-9]+", lane.label))[:6]
+        return lane_number(digits) if digits else 0
 
     def stream_of(self, lane: Lane) -> int | None:
         """Return N of ``Stream N``, else the lane's number where no lane is named so."""
         if found := _STREAM.search(lane.name):
-            return int(found[1])
+            return lane_number(found[1])
         if any(_STREAM.search(name) for name in lane.siblings):
             return None
-        digits = re.findall(r"\d+", lane.tid)
-        return int(digits[-1]) % (1 << 31) if digits else 0
+        digits = re.findall(r"[0-9]+", lane.tid)
+        return lane_number(digits[-1]) if digits else 0
 
     def device_row(self, row: Row) -> DeviceRow:
         """Return a task by its name; tasks that only wait for an event are none."""

@@ -7,12 +7,13 @@ import re
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.lanes import NO_CONFIG, DeviceRow, HostRow, Lane, LaneReader, Row
 from traceanalyzer.trace.tables import NO_ID, Config
+from traceanalyzer.trace.whole_numbers import byte_count, lane_number
 
 GPU_OP = "gpu_op"
-_DEVICE_NUMBER = re.compile(r"#(\d+)(?:\.\d+)?\s*\Z")
+_DEVICE_NUMBER = re.compile(r"#([0-9]+)(?:\.[0-9]+)?\s*\Z")
 _SUFFIX = re.compile(r"\[(?:SIMD\w*|[^\[\]{}]*\{)[^\[\]]*\]\Z")
-_DIMS = re.compile(r"\{\s*(\d{1,10})\s*[;,]\s*(\d{1,10})\s*[;,]\s*(\d{1,10})\s*\}")
-_BYTES = re.compile(r"\[(\d{1,18})\]\Z")
+_DIMS = re.compile(r"\{\s*([0-9]{1,10})\s*[;,]\s*([0-9]{1,10})\s*[;,]\s*([0-9]{1,10})\s*\}")
+_BYTES = re.compile(r"\[([0-9]{1,18})\]\Z")
 _WAITS = re.compile(r"Barrier|EventReset|SignalEvent|WaitOnEvents|QueryKernelTimestamps|WriteGlobalTimestamp")
 
 
@@ -30,7 +31,7 @@ class UnitraceLanes(LaneReader):
         if lane.label != GPU_OP and "DEVICE<" not in lane.process:
             return None
         found = _DEVICE_NUMBER.search(lane.process)
-        return int(found[1]) if found else 0
+        return lane_number(found[1]) if found else 0
 
     def stream_of(self, lane: Lane) -> int | None:
         """Return a number for each lane of the device, in order of sight."""
@@ -44,7 +45,7 @@ class UnitraceLanes(LaneReader):
         if "MemoryCopy" in row.name or "MemoryFill" in row.name:
             moved = _BYTES.search(row.name)
             kind = RowKind.MEMCPY if "MemoryCopy" in row.name else RowKind.MEMSET
-            return DeviceRow(kind, _BYTES.sub("", row.name), moved_bytes=int(moved[1]) if moved else NO_ID)
+            return DeviceRow(kind, _BYTES.sub("", row.name), moved_bytes=byte_count(moved[1]) if moved else NO_ID)
         suffix = _SUFFIX.search(row.name)
         dims = [tuple(map(int, d)) for d in _DIMS.findall(suffix[0])] if suffix else []
         config = Config(dims[0], dims[1], None, None) if len(dims) == 2 else NO_CONFIG

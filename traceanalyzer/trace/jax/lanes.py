@@ -12,9 +12,10 @@ from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.jax.details import copy_of, launch_config
 from traceanalyzer.trace.lanes import DeviceRow, HostRow, Lane, LaneReader, Row
 from traceanalyzer.trace.launch_names import API_CLASSES
+from traceanalyzer.trace.whole_numbers import lane_number
 
-_DEVICE = re.compile(r"/device:(?:GPU|TPU):(\d+)")
-_STREAM = re.compile(r"stream\s*#?\s*(\d+)", re.I)
+_DEVICE = re.compile(r"/device:(?:GPU|TPU):([0-9]+)")
+_STREAM = re.compile(r"stream\s*#?\s*([0-9]+)", re.I)
 _COPY = re.compile(r"mem_?cpy", re.I)
 _FILL = re.compile(r"mem_?set", re.I)
 STEP_NOTE = "step_num"
@@ -29,7 +30,7 @@ class JaxLanes(LaneReader):
     def device_of(self, lane: Lane) -> int | None:
         """Return N of ``/device:GPU:N``."""
         found = _DEVICE.search(lane.process)
-        return int(found[1]) if found else None
+        return lane_number(found[1]) if found else None
 
     def stream_of(self, lane: Lane) -> int | None:
         """Return N of ``Stream #N(...)``; other lanes stand for streams only where none is named so."""
@@ -47,11 +48,11 @@ class JaxLanes(LaneReader):
 def stream_of(lane: Lane) -> int | None:
     """Return the number of a stream lane; None for a lane that is derived from the streams."""
     if found := _STREAM.search(lane.name):
-        return int(found[1])
+        return lane_number(found[1])
     if any(_STREAM.search(name) for name in lane.siblings):
         return None
-    digits = re.findall(r"\d+", lane.tid)
-    return int(digits[-1]) % (1 << 31) if digits else 0
+    digits = re.findall(r"[0-9]+", lane.tid)
+    return lane_number(digits[-1]) if digits else 0
 
 
 def device_row(lane_name: str, name: str, details: str) -> DeviceRow:

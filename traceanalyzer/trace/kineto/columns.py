@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from traceanalyzer.trace.flows import Ends
 from traceanalyzer.trace.intel.lanes import GPU_OP
 from traceanalyzer.trace.jax.lanes import STEP_NOTE
 from traceanalyzer.trace.kineto.decimal_times import column_to_ns, finest_step_ns
-from traceanalyzer.trace.kineto.ids import id_text, to_int
+from traceanalyzer.trace.kineto.ids import id_text, lane_id, to_int
 from traceanalyzer.trace.kineto.lane_rows import FLOW_CATEGORIES
 from traceanalyzer.trace.kineto.own_events import RECORD_NAME
 from traceanalyzer.trace.kineto.repair import decode_text
@@ -25,8 +26,10 @@ from traceanalyzer.trace.kineto.rows import TAGGED, CallArgs, DeviceArgs, LaneAr
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.store import Interner, Store
 from traceanalyzer.trace.tables import NO_ID, Config
+from traceanalyzer.trace.whole_numbers import whole_number
 
 _FLOW_NUMBER = re.compile(r"(?<=Flow_...)_\d+_\d+\Z")
+_STREAM_NAME = re.compile(r"stream\s*#?\s*[0-9]", re.I)
 _TYPES: list[type[Struct]] = [*TAGGED, LooseRow]
 _LOOSE = RowKind.UNKNOWN
 _KINDS: list[RowKind] = [*TAGGED.values(), _LOOSE]
@@ -36,6 +39,9 @@ _CALL_ARGS = msgspec.json.Decoder(list[CallArgs])
 _LANE_ARGS = msgspec.json.Decoder(list[LaneArgs])
 _SYNC_ARGS = msgspec.json.Decoder(list[SyncArgs])
 _STRINGS = msgspec.json.Decoder(list[str])
+_LANE_FIELDS = ("device", "stream")
+_LONGEST_NUMBER = 64
+_LONGEST_DIMS = 256
 _INTS = msgspec.json.Decoder(list[int])
 
 
@@ -91,9 +97,6 @@ class Columns:
             if kind is RowKind.OURS:
                 self._add_own([(r.name, r.args) for r in chosen])
                 continue
-            if kind is RowKind.PYTHON:
-                self._add_python(chosen)
-                continue
             complete = [r.ph == "X" for r in chosen]
             if not all(complete):
                 for row, whole in zip(chosen, complete, strict=True):
@@ -116,8 +119,6 @@ class Columns:
         store = self.store
         store.python_rows += len(rows)
         rows = rows[: max(0, MOST_FRAMES - self._frames)]
-        if not all(r.ph == "X" for r in rows):
-            rows = [r for r in rows if r.ph == "X"]
         self._frames += len(rows)
         store.put(
             RowKind.PYTHON,
@@ -151,12 +152,8 @@ class Columns:
             if kind is RowKind.OURS:
                 mine = [row for row, pair in zip(rows, pairs, strict=True) if pair == (raw_category, raw_ph)]
                 self._add_own([(self._text(r.name), r.args) for r in mine])
-            elif kind is RowKind.PYTHON:
+            elif kind is RowKind.SKIP:
                 self.store.skipped[category] += count
-                if ph == "X":
-                    chosen[raw_category, raw_ph] = kind, ph
-                else:
-                    self.store.python_rows += count
             elif ph in ("s", "t", "f") and category.startswith(FLOW_CATEGORIES):
                 self._add_flows(
                     category, [r for r, pair in zip(rows, pairs, strict=True) if pair == (raw_category, raw_ph)]
@@ -165,13 +162,20 @@ class Columns:
                 mine = [row for row, pair in zip(rows, pairs, strict=True) if pair == (raw_category, raw_ph)]
                 self.gpu_op_pids.update(id_text(p) for p in set(_texts([r.pid for r in mine])))
                 chosen[raw_category, raw_ph] = RowKind.UNKNOWN, ph
-            elif ph == "M" or (not ph and not category) or (kind is not RowKind.SKIP and ph in ("X", "B", "E")):
+            elif ph in ("X", "B", "E") or (kind is RowKind.UNKNOWN and (ph == "M" or not (ph or category))):
+                if kind is RowKind.PYTHON:
+                    self.store.skipped[category] += count
                 if kind is RowKind.UNKNOWN and category and ph != "M":
                     self.store.unknown[category[:60]] += count
                 else:
                     chosen[raw_category, raw_ph] = kind, ph
-            else:
-                self.store.skipped[_FLOW_NUMBER.sub("", category) or f"ph {ph[:8]}"] += count
+            elif kind is RowKind.UNKNOWN:
+                self.store.skipped[_FLOW_NUMBER.sub("", category)[:60] or f"ph {ph[:8]}"] += count
+            elif kind is RowKind.PYTHON:
+                self.store.skipped[category] += count
+                self.store.python_rows += count
+            else:  # as for rows that the decoder knew by their category
+                self.store.skipped[f"ph {ph[:8]}" if ph else "no ph"] += count
         by_kind: dict[RowKind, list[int]] = {}
         for i in [i for i, pair in enumerate(pairs) if pair in chosen]:
             kind, ph = chosen[pairs[i]]
@@ -190,10 +194,7 @@ class Columns:
         for kind, places in by_kind.items():
             names = self._all_texts([rows[i].name for i in places])
             found = [_as_row(name, "X", rows[i]) for name, i in zip(names, places, strict=True)]
-            if kind is RowKind.PYTHON:
-                self._add_python(found)
-            else:
-                self._add_complete(kind, found, order[places])
+            self._add_complete(kind, found, order[places])
 
     def _add_flows(self, category: str, rows: list[LooseRow]) -> None:
         """Keep the ends of arrows from calls to device rows; an arrow is told by its category and id."""
@@ -215,11 +216,12 @@ class Columns:
         return Ends(keys, pids * width + tids, times)
 
     def lanes_of(self) -> dict[str, tuple[str, ...]]:
-        """Return the names of each process's lanes."""
-        found: dict[str, list[str]] = {}
+        """Return of each process the first lane that is named after a stream: one is enough to know that it names them."""
+        found: dict[str, tuple[str, ...]] = {}
         for (pid, _), name in self.thread_names.items():
-            found.setdefault(pid, []).append(name)
-        return {pid: tuple(names) for pid, names in found.items()}
+            if pid not in found and _STREAM_NAME.search(name):
+                found[pid] = (name,)
+        return found
 
     def _all_texts(self, raws: list[Raw]) -> list[str]:
         try:
@@ -275,6 +277,9 @@ class Columns:
         n = len(rows)
         if not n:
             return
+        if kind is RowKind.PYTHON:
+            self._add_python(rows)
+            return
         store = self.store
         stamps = [r.ts for r in rows]
         durations = [r.dur for r in rows]
@@ -297,7 +302,8 @@ class Columns:
                 store.step_ns = min(store.step_ns, finest_step_ns(stamps), finest_step_ns(durations))
             device_args = self._decode_args(rows, _DEVICE_ARGS, DeviceArgs)
             for column in ("device", "context", "stream", "external", "moved_bytes", "graph_node"):
-                found[column] = _ids([getattr(a, column) for a in device_args])
+                reader = lane_id if column in _LANE_FIELDS else to_int
+                found[column] = _ids([getattr(a, column) for a in device_args], reader)
             found["corr"] = _ids([a.correlation for a in device_args])
             keys = ((bytes(a.grid), bytes(a.block), a.registers, a.shared_bytes) for a in device_args)
             found["config"] = store.configs.codes(keys, n)
@@ -343,10 +349,8 @@ class Columns:
             elif info.name == "kind" or (shape is LaneArgs and info.name not in ("correlation", "step")):
                 values[info.name] = self._text(found)
             else:
-                try:
-                    values[info.name] = to_int(msgspec.json.decode(found))
-                except (DecodeError, RecursionError):
-                    values[info.name] = None
+                reader = lane_id if info.name in _LANE_FIELDS and shape is DeviceArgs else to_int
+                values[info.name] = reader(_number(bytes(found)))
         return shape(**values)
 
     # -- begin/end pairs ------------------------------------------------------------------------------
@@ -398,13 +402,23 @@ def _texts(raws: list[Raw]) -> list[bytes]:
     return texts if len(texts) == len(raws) else [bytes(r) for r in raws]
 
 
-def _ids(found: list[int | None]) -> npt.NDArray[np.int64]:
+def _ids(found: list[int | None], reader: Callable[[object], int | None] = to_int) -> npt.NDArray[np.int64]:
     try:
         if None in found:
             return np.array([NO_ID if v is None else v for v in found], dtype=np.int64)
         return np.array(found, dtype=np.int64)
     except OverflowError:
-        return np.array([NO_ID if (w := to_int(v)) is None else w for v in found], dtype=np.int64)
+        return np.array([NO_ID if (w := reader(v)) is None else w for v in found], dtype=np.int64)
+
+
+def _number(text: bytes) -> object:
+    """Return the JSON value of an argument for the readers of numbers; a number too long to be one stays text."""
+    if len(text) > _LONGEST_NUMBER and not text.startswith(b'"'):
+        return text[:_LONGEST_NUMBER].decode("utf-8", "replace")
+    try:
+        return msgspec.json.decode(text)
+    except (DecodeError, RecursionError, ValueError):
+        return None
 
 
 ConfigKey = tuple[bytes, bytes, int | None, int | None]
@@ -415,11 +429,12 @@ NO_CONFIG: ConfigKey = (b"", b"", None, None)
 def parse_config(key: ConfigKey) -> Config:
     """Return a launch configuration from its texts; what the trace does not say is None."""
     grid, block, registers, shared = key
-    return Config(_dims(grid), _dims(block), registers, shared)
+    return Config(_dims(grid), _dims(block), whole_number(registers), whole_number(shared))
 
 
 def _dims(raw: bytes) -> tuple[int, ...] | None:
     try:
-        return tuple(_INTS.decode(raw)) if raw else None
+        found = _INTS.decode(raw) if 0 < len(raw) <= _LONGEST_DIMS else None
     except DecodeError:
         return None
+    return tuple(found) if found is not None and all(abs(v) < 1 << 63 for v in found) else None

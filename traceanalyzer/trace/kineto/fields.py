@@ -8,6 +8,7 @@ import msgspec
 
 from traceanalyzer.trace.kineto.ids import to_int
 from traceanalyzer.trace.store import Store
+from traceanalyzer.trace.whole_numbers import whole_number
 
 _VERSION_KEYS = {
     "cuda_runtime_version": "cuda_runtime", "cuda_driver_version": "cuda_driver", "cupti_version": "cupti",
@@ -23,16 +24,15 @@ def keep_fields(top: dict[str, msgspec.Raw], store: Store) -> None:
     def value(key: str) -> Any:
         try:
             return msgspec.json.decode(top[key]) if key in top else None
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, RecursionError, ValueError):
             return None
 
     properties = value("deviceProperties")
     for entry in properties if isinstance(properties, list) else []:
         if isinstance(entry, dict) and (number := to_int(entry.get("id"))) is not None:
             store.device_names["", number] = str(entry.get("name") or "")[:100]
-    base = value("baseTimeNanoseconds")
-    store.base_ns = base if isinstance(base, int) else 0
-    store.flags = {k: int(v) for k in _FLAG_KEYS if isinstance(v := value(k), int)}
+    store.base_ns = whole_number(value("baseTimeNanoseconds")) or 0
+    store.flags = {k: v for k in _FLAG_KEYS if (v := _flag(value(k))) is not None}
     store.versions = {
         short: str(v)[:40] for k, short in _VERSION_KEYS.items() if isinstance(v := value(k), int | float | str)
     }
@@ -42,7 +42,13 @@ def keep_fields(top: dict[str, msgspec.Raw], store: Store) -> None:
     store.rank, store.world_size = _count(distributed.get("rank")), _count(distributed.get("world_size"))
 
 
+def _flag(value: object) -> int | None:
+    """Return a setting of the profiler: 0 or 1 of true and false, or the small number that stands there."""
+    found = int(value) if isinstance(value, bool) else whole_number(value)
+    return found if found is not None and abs(found) < 1 << 31 else None
+
+
 def _count(value: object) -> int | None:
     """Return a rank or a number of ranks; None for what cannot be one."""
-    found = to_int(value)
+    found = whole_number(value)
     return found if found is not None and 0 <= found < 1 << 24 else None

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
 from traceanalyzer.trace.kineto.columns import Columns
-from traceanalyzer.trace.kineto.ids import to_int
+from traceanalyzer.trace.kineto.ids import lane_id
 from traceanalyzer.trace.kineto.lane_rows import LaneRows
 from traceanalyzer.trace.store import Store
 from traceanalyzer.trace.tables import NO_ID
@@ -34,7 +34,7 @@ def _fill_from_text(store: Store, kind: RowKind, column: str, place: str, texts:
         codes = store.column(kind, place)[absent]
         table = np.zeros(len(texts), dtype=np.int64)
         for code in np.unique(codes).tolist():
-            table[code] = to_int(texts[code]) or 0
+            table[code] = lane_id(texts[code]) or 0
         values = values.copy()
         values[absent] = table[codes]
         store.replace(kind, column, values)

@@ -7,6 +7,7 @@ import re
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.lanes import DeviceRow, HostRow, Lane, LaneReader, Row
 from traceanalyzer.trace.launch_names import API_CLASSES
+from traceanalyzer.trace.whole_numbers import lane_number
 
 _COPY = re.compile(r"mem_?cpy", re.I)
 _FILL = re.compile(r"mem_?set", re.I)
@@ -21,7 +22,7 @@ class LegacyLanes(LaneReader):
         """Return the device, whose number is the lane's."""
         if lane.pid != "CUDA functions":
             return None
-        return int(lane.tid) % (1 << 31) if lane.tid.isdigit() else 0
+        return lane_number(lane.tid) if re.fullmatch(r"[0-9]+", lane.tid) else 0
 
     def stream_of(self, lane: Lane) -> int | None:
         """Return stream 0: streams were not recorded."""

@@ -19,6 +19,7 @@ RECORD_VERSION = 1
 
 STRAY_COMMA = "stray comma between events"
 EVENT_CUT = "event cut off at the end of the file"
+EVENT_TOO_LARGE = "event_too_large: an event longer than --max-event-bytes"
 FOOTER_CUT = "the file ends inside the fields behind the events"
 FIELDS_DAMAGED = "the fields beside the events are damaged and were not read"
 
@@ -26,6 +27,11 @@ FIELDS_DAMAGED = "the fields beside the events are damaged and were not read"
 def gzip_note(compressed_byte: int) -> str:
     """Return the sentence for a gzip stream that breaks off."""
     return f"the gzip data is damaged or cut off at compressed byte {compressed_byte}"
+
+
+def too_large_note(what: str, byte: int, limit: int) -> str:
+    """Return the sentence for text that is longer than anything read may be."""
+    return f"event_too_large: {what} at byte {byte} is longer than {limit} bytes and was not read (--max-event-bytes)"
 
 
 class Record(Struct, omit_defaults=True):

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.S)
+from traceanalyzer.trace.kineto.text_window import STRING
+
+_STRING = re.compile(STRING + rb'|"', re.S)
 _ESCAPE = re.compile(
     rb"""\\(?:
         u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}  # a surrogate pair
@@ -20,8 +22,8 @@ _ESCAPE = re.compile(
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 _BARE = re.compile(rb'[^\s{}\[\],:"]+')
 _JSON_WORD = re.compile(rb"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)\Z")
-_STRAY_COMMA = re.compile(rb",(?=\s*[,}\]])|(?<=[{\[,])\s*,")
-_QUOTE_AFTER_BACKSLASH = re.compile(rb'\\"(?=\s*[,}\]:])')
+_STRAY_COMMA = re.compile(rb",(?=\s*+[,}\]])|(?<=[{\[,])\s*+,")
+_QUOTE_AFTER_BACKSLASH = re.compile(rb'\\"(?=\s*+[,}\]:])')
 
 
 def repair_event(text: bytes) -> bytes:
@@ -29,6 +31,8 @@ def repair_event(text: bytes) -> bytes:
     out: list[bytes] = []
     position = 0
     for match in _STRING.finditer(text):
+        if match.end() - match.start() == 1:  # a string that never ends: nothing can be made of this text
+            return text
         out.append(_repair_between(text[position : match.start()]))
         out.append(_repair_string(match[0]))
         position = match.end()

@@ -7,9 +7,10 @@ import re
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.lanes import DeviceRow, HostRow, Lane, LaneReader, Row
 from traceanalyzer.trace.rocm.names import device_kind, host_kind
+from traceanalyzer.trace.whole_numbers import lane_number
 
-_RPD = re.compile(r"\AGPU(\d+)\Z")
-_ROCPROF = re.compile(r"\A\d+ GPU(\d+)\Z")
+_RPD = re.compile(r"\AGPU([0-9]+)\Z")
+_ROCPROF = re.compile(r"\A[0-9]+ GPU([0-9]+)\Z")
 
 
 class RpdLanes(LaneReader):
@@ -22,12 +23,12 @@ class RpdLanes(LaneReader):
     def device_of(self, lane: Lane) -> int | None:
         """Return N of ``GPUN``."""
         found = self._process.search(lane.process)
-        return int(found[1]) if found else None
+        return lane_number(found[1]) if found else None
 
     def stream_of(self, lane: Lane) -> int | None:
         """Return the queue number, which is the lane's."""
-        digits = re.findall(r"\d+", lane.tid)
-        return int(digits[-1]) % (1 << 31) if digits else 0
+        digits = re.findall(r"[0-9]+", lane.tid)
+        return lane_number(digits[-1]) if digits else 0
 
     def device_row(self, row: Row) -> DeviceRow:
         """Return a copy, fill or kernel by its description, else by its name."""
