@@ -16,13 +16,15 @@ from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.store import Interner, Store
 from traceanalyzer.trace.tables import Config
 
+_OTHER_NAMES = (RowKind.CALL, RowKind.PYTHON)
 _NUMBER = re.compile(r"[0-9]{1,18}\Z")
 
 
 def make_canonical(store: Store) -> None:
     """Number everything interned in the order of its text: processes and threads as numbers where they are some."""
-    _renumber(store, store.names, "name", tuple(k for k in RowKind if k is not RowKind.CALL), str)
+    _renumber(store, store.names, "name", tuple(k for k in RowKind if k not in _OTHER_NAMES), str)
     _renumber(store, store.apis, "name", (RowKind.CALL,), str)
+    _renumber(store, store.frame_names, "name", (RowKind.PYTHON,), str)
     _renumber(store, store.configs, "config", tuple(RowKind), _config_key)
     _renumber(store, store.tids, "tid", tuple(RowKind), natural)
     _renumber(store, store.pids, "pid", tuple(RowKind), natural, also="owner")
