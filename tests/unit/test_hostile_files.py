@@ -241,12 +241,26 @@ def test_a_10_mb_name_is_one_event(write):
     assert kernels(write(events)) == 2
 
 
-def test_an_event_over_the_limit_is_refused(write):
-    events = pairs(2)
+def test_an_event_over_the_limit_is_left_out_with_its_place_and_the_rest_is_read(write):
+    events = pairs(3)
     events[1]["name"] = "n" * 100_000
-    with pytest.raises(TraceFormatError) as error:
-        kernels(write(events), max_event_bytes=10_000, chunk_bytes=4096)
-    assert error.value.kind == "event_too_large" and "--max-event-bytes" in error.value.hint
+    text = text_of(events)
+    trace = report(write(text), max_event_bytes=10_000, chunk_bytes=4096)["trace"]
+    assert trace["kernels"] == 2 and trace["launches"] >= 2 and not trace["incomplete"]
+    place = text.index('{"ph"', text.index('{"ph"') + 1)
+    assert any("event_too_large" in n and f"byte {place} " in n and "--max-event-bytes" in n for n in trace["notes"])
+    assert sum(n for r, n in trace["excluded"].items() if r.startswith("event_too_large")) == 1
+
+
+@pytest.mark.parametrize("where", ["head", "foot"])
+@pytest.mark.parametrize("value", ["s" * 50_000, ["x"] * 20_000, 10**4000])
+def test_a_field_over_the_limit_is_left_out_and_the_others_are_read(write, where, value):
+    fields = {"traceName": value, "deviceProperties": [{"id": 0, "name": "G"}]}
+    document = fields | {"traceEvents": pairs(2)} if where == "head" else {"traceEvents": pairs(2)} | fields
+    limit = 2_000 if isinstance(value, int) else 10_000
+    trace = report(write(document), max_event_bytes=limit, chunk_bytes=4096)["trace"]
+    assert trace["kernels"] == 2 and not trace["incomplete"] and trace["devices"][0]["name"] == "G"
+    assert any("event_too_large" in n and "field" in n for n in trace["notes"])
 
 
 # -- compressed -----------------------------------------------------------------------------------------

@@ -156,7 +156,9 @@ def _sound_device_rows(store: Store, device: _Arrays, middle: int | None) -> _Ar
     if placeless.any():
         keep &= ~placeless
         for kind, count in Counter(device["kind"][placeless].tolist()).items():
-            store.salvage.excluded[f"{_KIND_WORDS[RowKind(kind)]}: a device or stream number that cannot be one"] += count
+            store.salvage.excluded[f"{_KIND_WORDS[RowKind(kind)]}: a device or stream number that cannot be one"] += (
+                count
+            )
     return {c: v[keep] for c, v in device.items()}
 
 

@@ -37,7 +37,8 @@ class Stop(Enum):
 
     EVENTS = "the value of traceEvents"
     CLOSED = "behind the brace that closes the object"
-    CUT = "the file ends"
+    CUT = "the file ends between two fields"
+    CUT_INSIDE = "the file ends in a field"
     DAMAGED = "text that is no field"
 
 
@@ -86,7 +87,7 @@ class Fields:
                 return Stop.DAMAGED
             if not self._more():
                 cut = key is not None or close_of(text.data, self._at, len(text.data))[0] in (-1, len(text.data))
-                return Stop.CUT if cut else Stop.DAMAGED
+                return Stop.CUT_INSIDE if cut else Stop.DAMAGED
         self._at = key.end()
         try:
             name: str = msgspec.json.decode(b'"' + key[1] + b'"', type=str)
@@ -108,7 +109,7 @@ class Fields:
             self._drop()
             self._salvage.at(text.base)
             self._salvage.note(too_large_note("a field beside the events", text.base, self._limit))
-            return None if text.skip_value() else Stop.CUT
+            return None if text.skip_value() else Stop.CUT_INSIDE
         # Damaged or too deep: it is mended where it closes, which is before the events if they follow.
         self._drop()
         while True:
@@ -121,7 +122,7 @@ class Fields:
             return self._keep(name, None, end)
         if end > 0 and (value := mended_field(text.data[:end])) is not None:
             return self._keep(name, value if name in KNOWN_FIELDS else None, end)
-        return Stop.CUT if end < 0 and events is None and text.eof and stop == len(text.data) else Stop.DAMAGED
+        return Stop.CUT_INSIDE if end < 0 and events is None and text.eof and stop == len(text.data) else Stop.DAMAGED
 
     def _keep(self, name: str, value: Raw | None, end: int) -> None:
         if value is not None:

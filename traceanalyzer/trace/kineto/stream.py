@@ -21,7 +21,12 @@ from traceanalyzer.trace.kineto.ending import Ending
 from traceanalyzer.trace.kineto.field_reader import Fields, Stop
 from traceanalyzer.trace.kineto.one_value import Resync, State, decode_event, error_byte, look
 from traceanalyzer.trace.kineto.own_events import (
-    EVENT_CUT, EVENT_TOO_LARGE, FIELDS_DAMAGED, FOOTER_CUT, STRAY_COMMA, too_large_note,
+    EVENT_CUT,
+    EVENT_TOO_LARGE,
+    FIELDS_DAMAGED,
+    FOOTER_CUT,
+    STRAY_COMMA,
+    too_large_note,
 )  # fmt: skip
 from traceanalyzer.trace.kineto.rows import TAGGED, LooseRow
 from traceanalyzer.trace.kineto.text_window import TextWindow
@@ -39,6 +44,7 @@ _WIDEST = 1 << 62
 _NARROWEST = 1 << 10
 _WRONG_GUESSES = 4
 _HEADER_DAMAGED = "the part of the file before the events is damaged; the device names may be missing"
+_BROKEN = (Stop.DAMAGED, Stop.CUT, Stop.CUT_INSIDE)
 _NO_EVENT = "not an event (no JSON object)"
 _RECORD_AGAIN = "give the Chrome JSON that torch.profiler's export_chrome_trace wrote"
 
@@ -102,7 +108,7 @@ class EventStream:
             fields = Fields(text, self._limits, salvage)
             begin = text.base
             stop = fields.read(until_events=True)
-            if stop in (Stop.DAMAGED, Stop.CUT) and text.skip_to(boundaries.EVENTS_KEY):
+            if stop in _BROKEN and text.skip_to(boundaries.EVENTS_KEY):
                 # A damaged header: take the first thing that looks like the events.
                 salvage.note(_HEADER_DAMAGED)
                 salvage.note(FIELDS_DAMAGED)
@@ -402,20 +408,23 @@ class EventStream:
         begin = text.base
         fields = Fields(text, self._limits, salvage)
         stop = fields.read(until_events=False)
-        damaged = stop is Stop.DAMAGED
-        if damaged:
-            salvage.at(begin)
-            salvage.note(FIELDS_DAMAGED)
+        damaged = stop in (Stop.DAMAGED, Stop.CUT_INSIDE)
+        if stop is Stop.DAMAGED:
             stop = Stop.CLOSED if text.skip_value(1) else Stop.CUT
-        if stop is Stop.CUT:
+        if stop is not Stop.CLOSED:
             salvage.incomplete = True
             salvage.at(text.base + len(text.data))
             ending.footer = "damaged" if damaged else "open"
-            if fields.number or text.base + len(text.data.rstrip(b" \t\r\n\0")) > begin:
+            if fields.number:
                 salvage.note(FOOTER_CUT)
+        if damaged:
+            salvage.at(begin)
+            salvage.note(FIELDS_DAMAGED)
+        if not damaged or stop is Stop.CLOSED:  # an annotated copy keeps these fields, so its report has them, too
+            for key, value in fields.found.items():
+                self.top.setdefault(key, value)
+        if stop is not Stop.CLOSED:
             return
-        for key, value in fields.found.items():
-            self.top.setdefault(key, value)
         length, _ = text.rest(b" \t\r\n\0}")
         if length:
             salvage.note(f"{length} bytes behind the end of the trace were not read")

@@ -161,6 +161,5 @@ def close_of(data: bytes, start: int, stop: int) -> tuple[int, int]:
                 return match.end(), deepest
         else:
             depth += 1
-            if depth > deepest:
-                deepest = depth
+            deepest = max(deepest, depth)
     return -1, deepest
