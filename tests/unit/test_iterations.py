@@ -69,13 +69,13 @@ def test_finding_takes_no_more_than_the_length_twice_over(base):
         tokens = np.resize(base, n).astype(np.int64)
         return min(_time(tokens) for _ in range(3))
 
-    assert cost(160_000) < 10 * cost(40_000) + 0.05
+    assert cost(160_000) < 10 * cost(40_000) + 0.2
 
 
 def _time(tokens):
-    begun = time.perf_counter()
+    begun = time.process_time()
     find_patterns(tokens)
-    return time.perf_counter() - begun
+    return time.process_time() - begun
 
 
 def test_occurrences_do_not_overlap_and_equal_the_pattern():

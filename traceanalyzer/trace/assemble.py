@@ -11,6 +11,8 @@ import numpy.typing as npt
 from traceanalyzer.trace import sound_times
 from traceanalyzer.trace.canonical import make_canonical
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
+from traceanalyzer.trace.in_order import outlasting
+from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.link import DeviceSide, HostSide, ids_within_processes, link
 from traceanalyzer.trace.store import CALL_COLUMNS, DEVICE_COLUMNS, Store
 from traceanalyzer.trace.tables import (
@@ -65,6 +67,10 @@ def assemble(store: Store) -> Trace:
     )  # fmt: skip
     devices, device_of_row = _devices(group_keys, group, linked, calls, processes, store.device_names)
     lanes, lane_of_row = _lanes(device_of_row, device["stream"], device["context"], store.streams_per_context)
+
+    keep = _in_order(store, device, lane_of_row, linked, api_class)
+    device = {c: v[keep] for c, v in device.items()}
+    linked, lane_of_row = linked[keep], lane_of_row[keep]
 
     call_order = np.lexsort((calls["start_ns"], thread_of_call))
     new_place = np.empty(len(call_order), dtype=np.int64)
@@ -160,6 +166,23 @@ def _sound_device_rows(store: Store, device: _Arrays, middle: int | None) -> _Ar
                 count
             )
     return {c: v[keep] for c, v in device.items()}
+
+
+def _in_order(
+    store: Store, device: _Arrays, lane: Int32, linked: Int64, api_class: npt.NDArray[np.int8]
+) -> npt.NDArray[np.bool_]:
+    """Return which device rows can be where they are; kernels that outlast their successors on a stream are counted."""
+    keep = np.ones(len(lane), dtype=bool)
+    if store.flavour != "kineto":
+        return keep
+    usable = (device["kind"] == RowKind.KERNEL) & (device["graph_node"] == NO_ID)
+    if len(api_class):
+        usable &= (linked == NO_ROW) | (api_class[linked] != ApiClass.GRAPH_LAUNCH)
+    ends = device["start_ns"] + device["dur_ns"]
+    bad = outlasting(lane, device["name"], device["start_ns"], ends, usable)
+    if bad.any():
+        store.salvage.excluded["kernel: outlasts its successors on an in-order stream"] += int(np.count_nonzero(bad))
+    return ~bad
 
 
 def _sound_calls(store: Store, calls: _Arrays, middle: int | None) -> _Arrays:
