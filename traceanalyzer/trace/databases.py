@@ -28,9 +28,14 @@ def decode_database(source: Source, limits: ReadLimits) -> Store:
         )
     with Database(path) as database:
         from traceanalyzer.trace.nsight import decode as nsight
+        from traceanalyzer.trace.rocm import rocpd, rpd
 
         if nsight.is_nsight(database):
             return nsight.decode(database, limits)
+        if rocpd.is_rocpd(database):
+            return rocpd.decode(database, limits)
+        if rpd.is_rpd(database):
+            return rpd.decode(database, limits)
         shown = ", ".join(sorted(name[:30] for name in database.tables)[:5]) or "none"
         nvprof = any(t.startswith("CUPTI_ACTIVITY_KIND_") for t in database.tables)
         raise TraceFormatError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -10,9 +11,11 @@ from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.assemble import assemble
 from traceanalyzer.trace.kineto.decode import decode
 from traceanalyzer.trace.sidecar_place import may_have_sidecar
-from traceanalyzer.trace.source import SQLITE_MAGIC, Progress, Source
+from traceanalyzer.trace.source import SQLITE_MAGIC, XSPACE_BYTE, Progress, Source
 from traceanalyzer.trace.store import Store
 from traceanalyzer.trace.tables import Trace
+
+_HEAD_BYTES = 4096
 
 
 def read(
@@ -46,4 +49,17 @@ def _decoded(path: str | Path, limits: ReadLimits, progress: Progress | None, fi
         from traceanalyzer.trace.databases import decode_database
 
         return decode_database(source, limits)
-    return decode(source, limits)
+    pieces = source.pieces()
+    first = next(pieces, b"")
+    pieces = chain((first,), pieces)
+    if first[:1] == XSPACE_BYTE:
+        from traceanalyzer.trace.jax import xplane
+
+        if xplane.is_xplane(first[:_HEAD_BYTES]):
+            return xplane.decode(source, pieces, limits)
+    elif b"rocprofiler-sdk-tool" in first[:_HEAD_BYTES]:
+        from traceanalyzer.trace.rocm import rocprofv3
+
+        if rocprofv3.is_rocprofv3(first[:_HEAD_BYTES]):
+            return rocprofv3.decode(source, pieces, limits)
+    return decode(source, pieces, limits)

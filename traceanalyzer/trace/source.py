@@ -24,6 +24,8 @@ _STEP_BYTES = 1 << 18
 _MEMBER_KEPT_BYTES = 1 << 19
 
 SQLITE_MAGIC = b"SQLite format 3\0"
+XSPACE_BYTE = b"\x0a"
+"""First byte of protocol buffers whose first field is a message; a decoder has to look further."""
 _GZIP_MAGIC = b"\x1f\x8b"
 
 

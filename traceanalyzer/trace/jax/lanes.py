@@ -12,12 +12,17 @@ from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.jax.details import copy_of, launch_config
 from traceanalyzer.trace.lanes import DeviceRow, HostRow, Lane, LaneReader, Row
 from traceanalyzer.trace.launch_names import API_CLASSES
+from traceanalyzer.trace.rocm.names import device_kind
 from traceanalyzer.trace.whole_numbers import lane_number
 
 _DEVICE = re.compile(r"/device:(?:GPU|TPU):([0-9]+)")
 _STREAM = re.compile(r"stream\s*#?\s*([0-9]+)", re.I)
 _COPY = re.compile(r"mem_?cpy", re.I)
 _FILL = re.compile(r"mem_?set", re.I)
+_DERIVED = frozenset({
+    "Steps", "XLA Modules", "XLA TraceMe", "Framework Ops", "Framework Name Scope", "Source code", "Source", "Launch Stats",
+    "Async XLA Ops", "TensorFlow Name Scope", "TensorFlow Ops",
+})  # fmt: skip
 STEP_NOTE = "step_num"
 
 
@@ -49,6 +54,8 @@ def stream_of(lane: Lane) -> int | None:
     """Return the number of a stream lane; None for a lane that is derived from the streams."""
     if found := _STREAM.search(lane.name):
         return lane_number(found[1])
+    if lane.name in _DERIVED:
+        return None
     if any(_STREAM.search(name) for name in lane.siblings):
         return None
     digits = re.findall(r"[0-9]+", lane.tid)
@@ -63,7 +70,8 @@ def device_row(lane_name: str, name: str, details: str) -> DeviceRow:
             return DeviceRow(RowKind.MEMCPY, copy_name, moved_bytes=moved)
         if _FILL.search(text):
             return DeviceRow(RowKind.MEMSET, name)
-    return DeviceRow(RowKind.KERNEL, name, launch_config(details))
+    kind = device_kind("", name) if name.startswith("__amd_rocclr") else RowKind.KERNEL
+    return DeviceRow(kind, name, launch_config(details))
 
 
 def host_row(name: str, note: str, *, has_id: bool) -> HostRow:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.ahead import read_ahead
 from traceanalyzer.trace.kineto.columns import Columns, new_store
@@ -15,14 +17,14 @@ from traceanalyzer.trace.source import Source
 from traceanalyzer.trace.store import Store
 
 
-def decode(source: Source, limits: ReadLimits) -> Store:
-    """Return the rows of Chrome JSON, plain or gzip.
+def decode(source: Source, pieces: Iterator[bytes], limits: ReadLimits) -> Store:
+    """Return the rows of Chrome JSON, whose expanded bytes come in pieces.
 
     Raises :class:`~traceanalyzer.errors.TraceFormatError` when nothing can be made of it; smaller damage is repaired or left out
     and counted in the store's salvage.
     """
     salvage = Salvage()
-    events = EventStream(read_ahead(refusing_others(source.pieces(), source.given)), source.given, limits, salvage)
+    events = EventStream(read_ahead(refusing_others(pieces, source.given)), source.given, limits, salvage)
     columns = Columns(new_store(source.name, limits, salvage))
     for batch in events.batches():
         columns.add(batch)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.database import Block, Database
+from traceanalyzer.trace.joins import lengths
 from traceanalyzer.trace.launch_config import CONFIG_COLUMNS, config_codes
 from traceanalyzer.trace.nsight.identity import Processes, codes_of_names, recoded
 from traceanalyzer.trace.store import Store
@@ -117,13 +118,6 @@ def _placed(block: Block, processes: Processes) -> dict[str, npt.NDArray[np.gene
         "stream": np.where(stream == NO_ID, 0, np.where((stream >= _LEAST_STREAM) & (stream < _ALL_BITS), stream - _ALL_BITS, stream)),
         "corr": np.where(block["correlationId"] > 0, block["correlationId"], NO_ID),
     }  # fmt: skip
-
-
-def lengths(start: Int64, end: Int64) -> Int64:
-    """Return ``end - start``; :data:`NO_ID`, no usable length, where one is missing or the difference has no 64 bits."""
-    far = np.abs(end.astype(np.float64) - start.astype(np.float64)) > float(1 << 62)
-    known = (start != NO_ID) & (end != NO_ID) & ~far
-    return np.where(known, np.where(known, end, 0) - np.where(known, start, 0), NO_ID)
 
 
 def _of_memory(block: Block, processes: Processes, store: Store) -> dict[str, npt.NDArray[np.generic]]:

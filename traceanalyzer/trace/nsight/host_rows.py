@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.database import Database
-from traceanalyzer.trace.nsight.device_rows import lengths
+from traceanalyzer.trace.joins import lengths
 from traceanalyzer.trace.nsight.identity import Processes, api_name, codes_of_names, recoded
 from traceanalyzer.trace.store import Store
 from traceanalyzer.trace.tables import NO_ID

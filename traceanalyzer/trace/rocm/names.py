@@ -40,3 +40,15 @@ def host_kind(name: str, args: str) -> tuple[RowKind, str]:
     if name == "hcc_activity_callback" or "::" in name:  # the profiler writing its own tables
         return RowKind.OVERHEAD, name
     return RowKind.CALL, name
+
+
+_WAYS = {
+    "HOST_TO_HOST": "HtoH (Host -> Host)", "HOST_TO_DEVICE": "HtoD (Host -> Device)",
+    "DEVICE_TO_HOST": "DtoH (Device -> Host)", "DEVICE_TO_DEVICE": "DtoD (Device -> Device)",
+}  # fmt: skip
+
+
+def copy_name(operation: str) -> str:
+    """Return the name of a copy as PyTorch's profiler writes it for ROCm, from ``MEMORY_COPY_HOST_TO_DEVICE``."""
+    way = _WAYS.get(operation.removeprefix("MEMORY_COPY_"))
+    return f"Memcpy {way}" if way else operation
