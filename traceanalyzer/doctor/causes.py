@@ -81,6 +81,8 @@ class Item:
     @property
     def what(self) -> str:
         """The name, or what stands for it where the class has none."""
+        if self.cls is LedgerClass.LAUNCH_LATENCY:
+            return "launch latency"
         return self.name or {
             LedgerClass.BETWEEN_OPS: "host code outside of operators",
             LedgerClass.PROFILER: "the profiler",

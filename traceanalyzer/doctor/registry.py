@@ -144,7 +144,7 @@ SUPPRESSES: dict[str, frozenset[str]] = {
 
 LEADS = (
     "TA710", "TA711", "TA703", "TA701", "TA706", "TA709", "TA304", "TA309", "TA302", "TA305", "TA505", "TA301", "TA402", "TA401", "TA403", "TA404", "TA405", "TA507",
-    "TA503", "TA707", "TA201", "TA206", "TA207", "TA205", "TA202",
+    "TA503", "TA707", "TA307", "TA306", "TA408", "TA407", "TA310", "TA209", "TA210", "TA201", "TA206", "TA211", "TA207", "TA205", "TA202",
 )  # fmt: skip
 """Which warning the verdict names first: the nearest to the cause."""
 

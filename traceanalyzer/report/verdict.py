@@ -20,6 +20,8 @@ FAMILY_OF_RULE = {
     "TA305": Family.MEMORY, "TA310": Family.COMMUNICATION, "TA209": Family.DEVICE, "TA210": Family.DEVICE,
 }  # fmt: skip
 """Which family of costs a rule's finding names; other rules speak of something else than lost time."""
+CONSEQUENCES = ("TA202", "TA205", "TA207")
+"""What a timer reads follows from what holds the device up: that is named first."""
 SOUND_BUSY = 0.9
 """A device this busy is not held back by anything worth a headline."""
 MUCH_UNKNOWN = 0.2
@@ -55,7 +57,7 @@ def _verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
     limits = _limits(analysis, findings)
     limit = limits[0] if limits else None
     risk = _claim_at_risk(analysis, warnings)
-    device = max(causes(analysis), key=lambda d: d.ledger.span_ns, default=None)
+    device = _worst(analysis)
     if (
         (unknown := _unknown_queue(analysis))
         and risk is None
@@ -68,7 +70,8 @@ def _verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
     if risk is not None:
         extra = _also([*rows, *([limit] if limit and limit.severity is Severity.WARNING else []), *warnings], risk)
         return Verdict(
-            "suspect", f"Suspect: {_sentence(risk.headline)} {_first_remedy(risk)}{extra}{_confirmed(analysis)}"
+            "suspect",
+            f"Suspect: {_sentence(risk.headline.rstrip('.') + _where(analysis, risk))} {_first_remedy(risk)}{extra}{_confirmed(analysis)}",
         )
     if rows and (limit is None or limit.severity is not Severity.WARNING or _spoils(rows[0], limit)):
         extra = _also([limit] if limit and limit.severity is Severity.WARNING else [], rows[0])
@@ -84,6 +87,14 @@ def _verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
             f"Suspect: {_sentence(lead.headline)} {_first_remedy(lead)}{_also(rows, lead)}{_confirmed(analysis)}",
         )
     return _nothing_found(analysis, device, limit)
+
+
+def _worst(analysis: Analysis) -> DeviceCauses | None:
+    """Return the device that an OK depends on: of those with a fifth of all work the least busy."""
+    found = causes(analysis)
+    work = [int(d.ledger.ns[~d.is_idle].sum()) for d in found]
+    working = [d for d, ns in zip(found, work, strict=True) if 5 * ns >= sum(work)]
+    return min(working, key=lambda d: d.busy_share, default=None)
 
 
 def _unknown_queue(analysis: Analysis) -> str:
@@ -109,12 +120,13 @@ def _claim_at_risk(analysis: Analysis, warnings: list[Finding]) -> Finding | Non
         "TA707",
     }
     tested = bool(measured(analysis))
-    mine = [f for f in warnings if not f.rule.startswith("TA1") and (f.rule in always or (tested and f.rule in LEADS))]
+    at_risk = {*LEADS, *FAMILY_OF_RULE} if tested else always
+    mine = [f for f in warnings if not f.rule.startswith("TA1") and (f.rule in always or f.rule in at_risk)]
     if not mine:
         return None
     lead = min(mine, key=_lead)
     costs = [f for f in mine if f.rule in FAMILY_OF_RULE]
-    if lead.rule in FAMILY_OF_RULE and costs:
+    if costs and (lead.rule in FAMILY_OF_RULE or lead.rule in CONSEQUENCES):
         # of causes that cost time the costliest leads, in whatever order the rules are
         return max(costs, key=lambda f: (f.cost.matters if f.cost else 0.0, -_lead(f)))
     return lead
@@ -158,6 +170,12 @@ def _also(others: list[Finding], lead: Finding) -> str:
     return ""
 
 
+def _where(analysis: Analysis, f: Finding) -> str:
+    """Return the device of a finding, where the trace has several and the headline does not tell."""
+    several = len(causes(analysis)) > 1 and f.subject.device is not None and f.rule in FAMILY_OF_RULE
+    return f" ({f.subject})" if several else ""
+
+
 def _sentence(text: str) -> str:
     return text if text.endswith(".") else f"{text}."
 
@@ -165,10 +183,10 @@ def _sentence(text: str) -> str:
 def _limited(analysis: Analysis, device: DeviceCauses | None, limit: Finding) -> str:
     """Return the headline of a limit, with how busy the device is, and that the window is short where it is."""
     text = limit.headline
-    several = len(causes(analysis)) > 1 and limit.subject.device is not None
-    where = f" (device {limit.subject.device})" if several else ""
+    where = _where(analysis, limit)
     mine = next((d for d in causes(analysis) if d.subject == limit.subject), device)
-    busy = f"; it is busy {show_share(mine.busy_share)}" if mine is not None and "busy" not in text else ""
+    told = mine is None or FAMILY_OF_RULE[limit.rule] is Family.COMMUNICATION
+    busy = "" if told or mine is None else f"; it is busy {show_share(mine.busy_share)}"
     window = " in this window" if _units(analysis) < FEW_UNITS else ""
     return f"{text}{where}{busy}{window}."
 
@@ -202,13 +220,9 @@ def _nothing_found(analysis: Analysis, device: DeviceCauses | None, limit: Findi
     sound = sound_operation(analysis, device)
     busy = f"The device is busy {show_share(device.busy_share)} of its span"
     largest = _largest(device)
-    tested = (
-        bool(measured(analysis))
-        and limit is not None
-        and limit.severity is Severity.NOTE
-        and FAMILY_OF_RULE[limit.rule] is Family.DEVICE
-    )
-    if device.busy_share < SOUND_BUSY and sound is None and not tested:
+    # a device's usual gap between short kernels is no fault of the run
+    fed = limit is not None and FAMILY_OF_RULE[limit.rule] is Family.DEVICE
+    if device.busy_share < SOUND_BUSY and sound is None and not fed:
         unknown = device.share(device.families[Family.UNKNOWN])
         if unknown >= max(1 - SOUND_BUSY, largest[1] if largest else 0.0):
             return Verdict(

@@ -50,7 +50,7 @@ from traceanalyzer.doctor.pace import NO_PACE, Pace, pace_of
 from traceanalyzer.doctor.remedies import graph_of
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, show_us, us
 from traceanalyzer.doctor.subject import on_device
-from traceanalyzer.options import COPY_SHARE, IDLE_SHARE, STARVED_FRACTION, Threshold
+from traceanalyzer.options import COPY_SHARE, IDLE_SHARE, MENTION_SHARE, STARVED_FRACTION, Threshold
 
 DERIVED_RATIO = Threshold(
     "derived_ratio",
@@ -77,7 +77,7 @@ class CpuBoundQueue(Rule):
     code = "TA201"
     name = "cpu-bound-queue"
     family = "queue"
-    thresholds = (STARVED_FRACTION, IDLE_SHARE, COPY_SHARE, DERIVED_RATIO)
+    thresholds = (STARVED_FRACTION, IDLE_SHARE, COPY_SHARE, DERIVED_RATIO, MENTION_SHARE)
     messages: ClassVar[dict[str, Message]] = {
         "kernel": Message(
             "CPU-bound queue. {what:name} takes {kernel_ns:time} on the device but is dispatched every {dispatch_ns:time}"
@@ -134,7 +134,10 @@ class CpuBoundQueue(Rule):
         unknown = [d.queue.reason for d in analysis.devices if d.queue.state is QueueState.UNKNOWN]
         if len(unknown) == len(analysis.devices):
             return self.abstain("queue state unknown: " + "; ".join(dict.fromkeys(unknown)))
-        return [self._finding(analysis, d) for d in analysis.devices if d.queue.state is QueueState.CPU_BOUND]
+        found = [self._finding(analysis, d) for d in analysis.devices if d.queue.state is QueueState.CPU_BOUND]
+        # a queue that polling or waiting empties is starved too; what it costs is theirs
+        least = analysis.options.threshold(MENTION_SHARE)
+        return [f for f in found if f.cost is None or f.cost.matters >= least]
 
     def _finding(self, analysis: Analysis, device: DeviceFacts) -> Finding:
         queue, idle = device.queue, device.idle

@@ -26,14 +26,18 @@ References
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
+from traceanalyzer.analysis.ledger import LedgerClass
+from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.causes import DeviceCauses, Family
 from traceanalyzer.doctor.example import cpu_op, kernel, launch
-from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
+from traceanalyzer.doctor.finding import Finding
+from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy, cost_numbers, cost_params
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.remedies import graph_of
-from traceanalyzer.doctor.rule import Example
+from traceanalyzer.doctor.rule import Example, us
 from traceanalyzer.options import IDLE_SHARE, Threshold
 from traceanalyzer.trace.tables import Bool
 
@@ -43,6 +47,9 @@ HOST_MENTION = Threshold(
     "share of the span",
     "a loop whose first launches find the device idle loses a few per cent by nature",
 )
+
+LONG_STRETCH_NS = 500_000
+"""Host code that takes longer at a time is no launch overhead."""
 
 
 def _bursts(host: float) -> tuple[dict[str, Any], ...]:
@@ -62,6 +69,20 @@ def _bursts(host: float) -> tuple[dict[str, Any], ...]:
     return tuple(events)
 
 
+def _slow_calls(length: float) -> tuple[dict[str, Any], ...]:
+    """Return 12 rounds of four kernels and a graph launch called behind them, whose call takes so long; its kernel starts when it returns."""
+    events: list[dict[str, Any]] = []
+    for i in range(12):
+        at = (length + 300) * i
+        for k in range(4):
+            events += [launch(at + 4 * k, 10 * i + k + 1), kernel(at + 5 + 30 * k, 29, 10 * i + k + 1, f"prepare_{k}")]
+        events += [
+            launch(at + 20, 10 * i + 9, length, "cudaGraphLaunch"),
+            kernel(at + 20 + length, 250, 10 * i + 9, "graph_node"),
+        ]
+    return tuple(events)
+
+
 class HostLate(LedgerRule):
     """The device waits for the host to launch: the host's own work is longer than the device's."""
 
@@ -73,18 +94,63 @@ class HostLate(LedgerRule):
     least, warns_from = HOST_MENTION, IDLE_SHARE
     remedies: ClassVar[tuple[Remedy, ...]] = (graph_of, "fuse operators, so that there are fewer launches")
     messages: ClassVar[dict[str, Message]] = {
+        "launch-call": Message(
+            "launch calls of the host hold the device up: it waits {api_ns:time}, {share:share} of its span, inside {api:name}, {each_ns:time} each time",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device waits for the host, {api_ns:time} of it inside {api:name} calls, "
+            "{api_count:count} times, {each_ns:time} each. The device is busy {busy:share}.",
+        ),
         "host-late": Message(
             "the host launches too late: the device waits {cost_ns:time}, {share:share} of its span, for it, most in {top:name} ({top_ns:time})",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device waits for its next launch: {top:name} "
             "{top_ns:time} in {top_count:count} places[[, {second:name} {second_ns:time}]][[, {third:name} {third_ns:time}]]. The device is "
             "busy {busy:share}.",
-        )
+        ),
     }
     positive: ClassVar[tuple[Example, ...]] = (
         Example("operators of 60 us between kernels of 10 us, in bursts", _bursts(60), allows=("TA202", "TA205")),
+        Example(
+            "each graph launch takes 300 us",
+            _slow_calls(300),
+            allows=("TA202", "TA205"),
+        ),
     )
     negative: ClassVar[tuple[Example, ...]] = (Example("the host is far ahead", _bursts(3)),)
 
     def mask(self, device: DeviceCauses) -> Bool:
         """Return the segments of the family dispatch."""
         return device.families[Family.DISPATCH]
+
+    def told(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> list[str]:
+        """Return what to do: fewer launches where they are the cost, a look at the host's own code where that is."""
+        items = device.items(mask, 1)
+        long = (
+            items
+            and items[0].cls in (LedgerClass.BETWEEN_OPS, LedgerClass.PYTHON)
+            and items[0].ns >= LONG_STRETCH_NS * items[0].count
+        )
+        if long and 2 * items[0].ns >= device.ns(mask):
+            return [
+                "look at what the program does there between its operators; record with stacks (with_stack=True) to see the lines",
+                *self.remedy(analysis),
+            ]
+        return self.remedy(analysis)
+
+    def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
+        """Return the finding of one device; where most of the time passes inside one launch call, of that call."""
+        calls = device.of(LedgerClass.LAUNCH_CALL, LedgerClass.LAUNCH_STALL)
+        if 2 * device.ns(calls) < device.ns(mask):
+            return replace(super().judged(analysis, device, mask), remedy=self.told(analysis, device, mask))
+        params = cost_params(device, mask)
+        item = device.items(calls, 1)[0]
+        api = item.what
+        params |= {"api": api, "api_ns": item.ns, "api_count": item.count, "each_ns": item.ns / max(1, item.count)}
+        graph = "graph" in api.lower()
+        return self.say(
+            "launch-call", self.severity(analysis, device, mask), self.grade, device.subject, params,
+            numbers=cost_numbers(analysis, params) | {"api": api, "inside_api_us": us(item.ns), "per_call_us": us(item.ns / max(1, item.count))},
+            evidence=device.evidence(calls, "idle inside the launch call"),
+            remedy=["make the graph smaller, or upload it ahead (cudaGraphUpload); compare with another driver or framework version"]
+            if graph
+            else [*self.remedy(analysis), "record without stacks, shapes and memory: they lengthen launch calls"],
+            cost=device.cost(mask),
+        )  # fmt: skip

@@ -30,15 +30,21 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from traceanalyzer.analysis.ledger import LedgerClass
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import kernel, launch
+from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example
 from traceanalyzer.options import MENTION_SHARE, Threshold
+from traceanalyzer.trace.tables import Bool
 
 EXPOSED_SHARE = Threshold(
     "exposed_share", 0.2, "share of the span", "a fifth of the run: no kernel of the model is worth as much"
 )
+
+FEW_CALLS = 3
 
 
 def _with_all_reduce(behind: float) -> tuple[dict[str, Any], ...]:
@@ -70,15 +76,37 @@ class ExposedCommunication(LedgerRule):
         "see who waits for whom: traceanalyze ranks FOLDER",
     )
     messages: ClassVar[dict[str, Message]] = {
+        "one-collective": Message(
+            "one collective holds the device: {top:name} runs alone for {top_longest_ns:time} of {span_ns:time}; a wait for another rank looks like this",
+            "[[Device {device}: ]]one call of {top:name} takes {top_longest_ns:time} of {span_ns:time}, in which nothing else runs; all collectives together run alone "
+            "for {cost_ns:time} ({share:share}). A transfer of that length is unlikely: it waits for another rank. Only the ranks' traces together tell for which.",
+        ),
         "exposed-communication": Message(
             "communication is exposed: for {cost_ns:time}, {share:share} of the device's span, only collectives run, most of it {top:name}",
             "[[Device {device}: ]]for {cost_ns:time} ({share:share}) of {span_ns:time} the device runs communication and computes nothing: "
             "{top:name} {top_ns:time} in {top_count:count} stretches of up to {top_longest_ns:time}[[, {second:name} {second_ns:time}]]. How "
             "much of it waits for another rank, only the ranks' traces together tell.",
-        )
+        ),
     }
     causes = (LedgerClass.COMMUNICATION,)
     positive: ClassVar[tuple[Example, ...]] = (
         Example("an all-reduce behind each step", _with_all_reduce(200), allows=("TA202",)),
     )
     negative: ClassVar[tuple[Example, ...]] = (Example("the all-reduce runs beside compute", _with_all_reduce(-90)),)
+
+    def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
+        """Return the finding of one device; where one call is most of the cost, of that call."""
+        found = super().judged(analysis, device, mask)
+        longest, cost, count = found.params["top_longest_ns"], found.params["cost_ns"], found.params["top_count"]
+        if (
+            not isinstance(longest, int)
+            or not isinstance(cost, int)
+            or not isinstance(count, int)
+            or count < FEW_CALLS
+            or 2 * longest < cost
+        ):
+            return found
+        return self.say(
+            "one-collective", found.severity, found.grade, found.subject, found.params, numbers=found.numbers, evidence=found.evidence,
+            remedy=["synchronise the ranks and run one collective before recording", found.remedy[-1]], cost=found.cost,
+        )  # fmt: skip
