@@ -20,7 +20,7 @@ from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
 
 @dataclass(frozen=True)
 class ReplayFacts:
-    """Replays of one shape (API and the names of its nodes in order). Per replay, in nanoseconds.
+    """Replays of one shape (API and the names of its nodes in order) on one device. Per replay, in nanoseconds.
 
     ``self_ns`` sums the kernels, ``busy_ns`` is the union of all rows, ``span_ns`` from the first start to
     the last end. ``period_ns`` are start-to-start intervals on the device, ``dispatch_ns`` those of the
@@ -31,6 +31,7 @@ class ReplayFacts:
     nodes: int
     kernels: int
     first_name: int
+    device: int
     opening: Int64
     self_ns: Int64
     busy_ns: Int64
@@ -58,12 +59,15 @@ def graph_replays(trace: Trace, host: Launching, readings: Readings, chosen: Boo
         return []
     at = at[np.lexsort((rows.start_ns[at], rows.call[at]))]
     groups = np.split(at, np.flatnonzero(np.diff(rows.call[at])) + 1)
-    shapes: dict[tuple[int, bytes], list[Int64]] = {}
+    device_of_lane = [lane.device for lane in trace.lanes]
+    shapes: dict[tuple[int, int, bytes], list[Int64]] = {}
     for group in groups:
-        shapes.setdefault((int(calls.api[rows.call[group[0]]]), rows.name[group].tobytes()), []).append(group)
+        device = device_of_lane[int(rows.lane[group[0]])]
+        key = (device, int(calls.api[rows.call[group[0]]]), rows.name[group].tobytes())
+        shapes.setdefault(key, []).append(group)
     last_end = last_end_of_call(rows.call, rows.end_ns, len(calls))
     result = []
-    for (api, _), members in shapes.items():
+    for (device, api, _), members in shapes.items():
         members.sort(key=lambda g: int(calls.start_ns[rows.call[g[0]]]))
         heads = np.array([g[0] for g in members])
         call = rows.call[heads]
@@ -77,6 +81,7 @@ def graph_replays(trace: Trace, host: Launching, readings: Readings, chosen: Boo
                 nodes=len(members[0]),
                 kernels=int(np.count_nonzero(kernel[0])),
                 first_name=int(rows.name[heads[0]]),
+                device=device,
                 opening=heads,
                 self_ns=np.array([int(rows.dur_ns[g][k].sum()) for g, k in zip(members, kernel, strict=True)]),
                 busy_ns=np.array(

@@ -92,8 +92,14 @@ def kernel_table(
     variants = dict(zip(np.flatnonzero(split).tolist(), columns.facts(_only(parts, split), None, None), strict=True))
     for i in np.flatnonzero(several).tolist():
         own = [variants[j] for j in range(int(first[i]), int(first[i] + pieces[i]))]
-        table[i] = replace(table[i], config=None, variants=sorted(own, key=lambda f: -f.time.total_ns))
+        table[i] = replace(
+            table[i], config=None, variants=sorted(own, key=lambda f: (-f.time.total_ns, _configuration(trace, f)))
+        )
     return sorted(table, key=lambda f: (-f.time.total_ns, trace.names[f.name], f.device))
+
+
+def _configuration(trace: Trace, facts: KernelFacts) -> str:
+    return trace.configs[facts.config].describe() if facts.config is not None else ""
 
 
 def _changes(*columns: Int64 | Int32) -> Bool:

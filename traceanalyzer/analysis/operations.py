@@ -39,7 +39,7 @@ class OpFacts:
     last end, ``period_ns`` start to start on the device, ``dispatch_ns`` first launch to first launch on the
     host, over all threads that launch. ``worked`` numbers the iterations that have work; ``steady`` says whether ``self_ns`` is. Without symbols (no regular shape) there is no
     ladder and ``no_ladder`` says why. ``absent`` says of each reading that is None why; a reading lies between the
-    kernels' exclusive time and the period that the run itself shows.
+    kernels' exclusive time and the period that the run itself shows. ``machine`` gave the symbols of its device.
     """
 
     iterations: Iterations
@@ -57,12 +57,13 @@ class OpFacts:
     replays: dict[str, float | None]
     no_ladder: str
     absent: dict[str, Absent]
+    machine: MachineSymbols | None
     queue: QueueVerdict
     steady: Steadiness
 
 
 def operation(
-    trace: Trace, host: Launching, waits: Waits, machine: MachineSymbols, found: Iterations, queue_of: Callable[[Int64], QueueVerdict], clocks_disagree: bool,
+    trace: Trace, host: Launching, waits: Waits, machines: list[MachineSymbols], found: Iterations, queue_of: Callable[[Int64], QueueVerdict], clocks_disagree: bool,
     options: AnalysisOptions,
 ) -> OpFacts:  # fmt: skip
     """Return the facts of one operation."""
@@ -78,6 +79,8 @@ def operation(
     first_calls = np.array(
         [int(trace.calls.start_ns[c[0]]) for i in worked.tolist() if len(c := found.calls[i])], dtype=np.int64
     )
+    device = trace.lanes[rows.lane[parts[0][0]]].device if parts else 0
+    machine = machines[device] if machines else None
     symbols, times, why = _symbols(trace, host, waits, machine, found, worked, work)
     if clocks_disagree:
         symbols, why = None, "host and device clocks disagree; launch latency cannot be measured"
@@ -114,6 +117,7 @@ def operation(
         replays=replays,
         no_ladder=why if symbols is None else "",
         absent=absent,
+        machine=machine,
         queue=queue_of(everything),
         steady=Steadiness(self_ns, *(options.threshold(t) for t in (HEAD_RATIO, LEVEL_SHIFT, MODE_GAP))),
     )
@@ -179,11 +183,11 @@ def impossible(
 
 
 def _symbols(
-    trace: Trace, host: Launching, waits: Waits, machine: MachineSymbols, found: Iterations, worked: Int64, work: list[Int64],
+    trace: Trace, host: Launching, waits: Waits, machine: MachineSymbols | None, found: Iterations, worked: Int64, work: list[Int64],
 ) -> tuple[Symbols | None, list[list[tuple[float, float]]], str]:  # fmt: skip
     """Estimate dispatch and kernel of each launch from iterations of the commonest shape."""
     rows = trace.activities
-    if len(work) < 2:
+    if machine is None or len(work) < 2:
         return None, [], f"only {len(work)} iteration with device work"
     shapes: dict[tuple[bytes, bytes], list[int]] = {}
     leads = _first_of_call(rows.call, work)

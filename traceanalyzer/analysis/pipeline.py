@@ -72,7 +72,7 @@ class Analysis:
     replays: list[ReplayFacts]
     replay_queues: list[QueueVerdict]
     coverage: Coverage
-    machine: MachineSymbols
+    machines: list[MachineSymbols]
     operations: list[OpFacts]
     no_operations: str
     ledgers: list[DeviceLedger]
@@ -102,7 +102,9 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
 
     is_kernel = rows.kind == RowKind.KERNEL
     wanted = chosen.rows & chosen.names[rows.name] if len(rows) else chosen.rows
-    machine = machine_symbols(trace, host, found, readings, options.clear_us)
+    machines = [
+        machine_symbols(trace, host, found, readings, options.clear_us, d, where) for d in range(len(trace.devices))
+    ]
     iterations = find_iterations(trace, host, chosen, options.selection.range_name, where)
     replays = graph_replays(trace, host, readings, chosen.rows)
     devices = _devices(trace, found, chosen, linkage, threads, queue_of, options)
@@ -110,7 +112,7 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
         []
         if isinstance(iterations, str)
         else [
-            operation(trace, host, found, machine, i, queue_of, clocks.state is ClockState.DISAGREE, options)
+            operation(trace, host, found, machines, i, queue_of, clocks.state is ClockState.DISAGREE, options)
             for i in iterations
         ]
     )
@@ -137,7 +139,7 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
         replays=replays,
         replay_queues=[queue_of(r.opening) for r in replays],
         coverage=linkage,
-        machine=machine,
+        machines=machines,
         operations=operations,
         no_operations=_no_operations(iterations, bool(replays)) if isinstance(iterations, str) else "",
         ledgers=[_with_units(ledger, op_ledgers) for ledger in ledgers],

@@ -21,15 +21,15 @@ class Readings:
     ``overlaps`` and ``early`` mark rows that would have a reading, but overlap the row before them on their stream
     or start before their launch call: outside of the form's domain.
 
-    ``latency_ns`` is L: the median time from the return of the launch call to the start of its kernel, over
-    starved launches; ``None`` when no launch was starved, and then L = 0 is used, which can only overstate
+    ``latency_ns`` is L of each device (by its row in ``trace.devices``): the median time from the return of the launch
+    call to the start of its kernel, over starved launches; no entry when no launch was starved, and then L = 0 is used, which can only overstate
     a reading that backlog already sets to the kernel's own time. Measured from the *return* of the call, as
     docs/methodology.md does: the start record is issued by a call that returns before the launch is made.
     """
 
     reading_ns: Int64
     known: Bool
-    latency_ns: float | None
+    latency_ns: dict[int, float]
     overlaps: Bool
     early: Bool
 
@@ -57,7 +57,7 @@ def event_readings(trace: Trace, host: Launching, found: Waits, offset: bool = F
     known = found.opens_call & ~found.first
     if not known.any():
         nothing = np.zeros(n, dtype=bool)
-        return Readings(reading, nothing, None, nothing, nothing)
+        return Readings(reading, nothing, {}, nothing, nothing)
     previous = np.full(n, NO_ROW, dtype=np.int64)
     previous[known] = host.previous[rows.call[known]]
     known &= previous != NO_ROW
@@ -65,19 +65,30 @@ def event_readings(trace: Trace, host: Launching, found: Waits, offset: bool = F
     early = known & (rows.start_ns < found.launch_start_ns) & ~overlaps & (not offset)
     known &= ~overlaps & ~early
     at = np.flatnonzero(known)
-    # a copy's call may last as long as the copy: kernels tell how long a launch takes, where there are any
-    kernels = rows.kind == RowKind.KERNEL
-    latency = None
-    for some in (kernels & ~found.after_sync, kernels, np.ones(n, dtype=bool)):
-        if latency is None:
-            latency = submit_latency_ns(trace, found, found.starved & some)
+    device = np.array([lane.device for lane in trace.lanes], dtype=np.int64)[rows.lane]
+    latency = {
+        d: found_ns
+        for d in np.unique(device[at]).tolist()
+        if (found_ns := _latency_of(trace, found, device == d)) is not None
+    }
+    delay = np.array([round(latency.get(d, 0.0)) for d in range(len(trace.devices))], dtype=np.int64)[device[at]]
     call = rows.call[at]
     record = calls.end_ns[previous[at]]
     record = np.where(host.after_sync[call], np.maximum(record, host.sync_end_ns[call]), record)
-    stamped = np.minimum(record + round(latency or 0), rows.start_ns[at])
+    stamped = np.minimum(record + delay, rows.start_ns[at])
     begun = np.maximum(stamped, found.previous_end_ns[at])
     reading[at] = last_end_of_call(rows.call, rows.end_ns, len(calls))[call] - begun
     return Readings(reading, known, latency, overlaps, early)
+
+
+def _latency_of(trace: Trace, found: Waits, mine: Bool) -> float | None:
+    # a copy's call may last as long as the copy: kernels tell how long a launch takes, where there are any
+    kernels = trace.activities.kind == RowKind.KERNEL
+    for some in (kernels & ~found.after_sync, kernels, np.ones(len(mine), dtype=bool)):
+        latency = submit_latency_ns(trace, found, found.starved & some & mine)
+        if latency is not None:
+            return latency
+    return None
 
 
 def last_end_of_call(call: Int64, end_ns: Int64, n_calls: int) -> npt.NDArray[np.int64]:

@@ -8,11 +8,12 @@ import numpy as np
 
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.launching import Launching
+from traceanalyzer.analysis.origin import Origin
 from traceanalyzer.analysis.protocols import Symbols
 from traceanalyzer.analysis.readings import Readings
 from traceanalyzer.analysis.streams import Waits
 from traceanalyzer.trace.launch_names import ApiClass
-from traceanalyzer.trace.tables import Trace
+from traceanalyzer.trace.tables import NO_ROW, Bool, Trace
 
 TYPICAL = {"latency": 4000.0, "record": 0.0, "sync": 6000.0, "gap": 0.0, "clear": 85_000.0, "clear_dispatch": 6000.0}
 """Used where a trace does not show a symbol, in nanoseconds; sources and threads, docs/methodology.md."""
@@ -47,9 +48,9 @@ class MachineSymbols:
 
 
 def machine_symbols(
-    trace: Trace, host: Launching, found: Waits, readings: Readings, clear_us: float | None
+    trace: Trace, host: Launching, found: Waits, readings: Readings, clear_us: float | None, device: int, where: Origin
 ) -> MachineSymbols:
-    """Return L, e, s, g and the clear of a trace."""
+    """Return L, e, s, g and the clear of one device (a row of ``trace.devices``) and the process that feeds it."""
     how: dict[str, str] = {}
     calibrated = _calibrated(trace)
 
@@ -63,7 +64,10 @@ def machine_symbols(
         return max(0.0, value)
 
     calls, rows = trace.calls, trace.activities
-    records = calls.api_class == ApiClass.EVENT_RECORD
+    here = np.array([lane.device for lane in trace.lanes], dtype=np.int64)[rows.lane] == device
+    process = int(where.device_process[device])
+    fed = where.thread_process[calls.thread] == process if process != NO_ROW else np.ones(len(calls), dtype=bool)
+    records = (calls.api_class == ApiClass.EVENT_RECORD) & fed
     record = stats.median((calls.end_ns - calls.start_ns)[records])
     queued = found.linked & ~found.first & ~found.starved & found.opens_call
     # queued ahead: its call had returned, so neither the call nor the way to the device is in the gap
@@ -71,17 +75,22 @@ def machine_symbols(
     returned[found.linked] = calls.end_ns[rows.call[found.linked]]
     queued &= returned < found.previous_end_ns - 20_000
     gap = stats.median(found.gap_ns[queued]) if np.count_nonzero(queued) >= 3 else None
-    device = " ".join(d.name for d in trace.devices)
     clear = (
         clear_us * 1000
         if clear_us is not None
-        else next((v * 1000.0 for k, v in CLEAR_US.items() if k in device), None)
+        else next((v * 1000.0 for k, v in CLEAR_US.items() if k in trace.devices[device].name), None)
     )
     named = "given with --clear-us" if clear_us is not None else "256 MiB at the nominal bandwidth of this device"
     return MachineSymbols(
-        latency=symbol("latency", readings.latency_ns, "median from the end of starved launch calls to their kernels"),
+        latency=symbol(
+            "latency", readings.latency_ns.get(device), "median from the end of starved launch calls to their kernels"
+        ),
         record=symbol("record", record, f"median of {int(records.sum())} event record calls"),
-        sync=symbol("sync", _sync_return(trace, host), "median from the last kernel's end to the synchronise's return"),
+        sync=symbol(
+            "sync",
+            _sync_return(trace, host.syncs & fed, here),
+            "median from the last kernel's end to the synchronise's return",
+        ),
         gap=symbol("gap", gap, f"median gap of {int(np.count_nonzero(queued))} rows launched well ahead"),
         clear=symbol("clear", clear, named),
         clear_dispatch=symbol("clear_dispatch", None, ""),
@@ -98,9 +107,9 @@ def _calibrated(trace: Trace) -> dict[str, float]:
     return {name: us * 1000 for name, us in found.items() if us is not None and 0 <= us < 1e9}
 
 
-def _sync_return(trace: Trace, host: Launching) -> float | None:
-    ends = np.sort(trace.activities.end_ns)
-    at = np.flatnonzero(host.syncs)
+def _sync_return(trace: Trace, syncs: Bool, here: Bool) -> float | None:
+    ends = np.sort(trace.activities.end_ns[here])
+    at = np.flatnonzero(syncs)
     if not len(ends) or not len(at):
         return None
     returned = trace.calls.end_ns[at]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from traceanalyzer.analysis import protocols, stats
+from traceanalyzer.analysis.absent import Absent
 from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.graphs import ReplayFacts
-from traceanalyzer.analysis.operations import OpFacts
+from traceanalyzer.analysis.operations import OpFacts, impossible
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.predicted import predicted
 from traceanalyzer.analysis.protocols import Symbols
@@ -106,7 +107,7 @@ def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str]) -> 
         symbol_sources={
             "dispatch": "median over calls, launch to launch",
             "kernels": "median over calls, by launch",
-            **analysis.machine.found,
+            **(op.machine.found if op.machine else {}),
             "backlog": "median device work still queued when a call's first launch arrives",
         }
         if op.symbols
@@ -131,18 +132,25 @@ def _replay(analysis: Analysis, replay: ReplayFacts, queue: QueueVerdict, clean:
     first = short_names([clean(analysis.trace.names[replay.first_name])])[0]
     dispatch, span, own = stats.median(replay.dispatch_ns), stats.median(replay.span_ns), stats.median(replay.self_ns)
     judged = analysis.clocks.state is not ClockState.DISAGREE
+    machine = analysis.machines[replay.device]
     symbols = (
-        operation_symbols(analysis.machine, [dispatch], [span])
-        if judged and dispatch is not None and span is not None
-        else None
+        operation_symbols(machine, [dispatch], [span]) if judged and dispatch is not None and span is not None else None
     )
     readings: dict[str, float | None] = dict(protocols.ladder(symbols)) if symbols else {}
     if judged and len(replay.readings_ns):
         readings["event_pair"] = stats.median(replay.readings_ns)
+    absent = dict.fromkeys(protocols.PROTOCOLS, Absent.NO_SYMBOLS if judged else Absent.CLOCKS)
+    if symbols is not None:
+        absent = impossible(readings, symbols, stats.median(replay.period_ns), False, analysis.trace.meta.step_ns)
+        readings |= dict.fromkeys(absent)
     readings["profiler_self_time"] = own
+    several = len({r.device for r in analysis.replays}) > 1
+    device = analysis.trace.devices[replay.device]
+    rank = analysis.origin.device_rank[replay.device]
+    mark = (f" (rank {rank})" if rank is not None else f" (device {device.label})") if several else ""
     interval = stats.median_interval(replay.self_ns)
     return OpRow(
-        name=f"{replay.api}: {replay.kernels} kernels from {first}",
+        name=f"{replay.api}: {replay.kernels} kernels from {first}{mark}",
         method="graph launch",
         how=f"{len(replay.opening)} replay{'s' if len(replay.opening) != 1 else ''} of one graph",
         certainty="certain",
@@ -162,8 +170,11 @@ def _replay(analysis: Analysis, replay: ReplayFacts, queue: QueueVerdict, clean:
         readings_measured={},
         readings_predicted={},
         symbols=_symbols(symbols),
-        symbol_sources=analysis.machine.found if symbols else {},
+        symbol_sources=machine.found if symbols else {},
         no_ladder=_no_ladder(judged, dispatch),
+        readings_absent={p: str(code) for p, code in absent.items() if readings.get(p) is None},
+        device=device.number if several else None,
+        rank=rank if several else None,
         queue=str(queue.state),
         grade=str(queue.grade) if queue.grade else None,
     )

@@ -118,7 +118,7 @@ class EventReadingMisleads(Rule):
                     "kernels": len(misled), "share_of_kernel_time": round(share, 6),
                     "event_reading_us": us(lead.reading_p50_ns), "self_time_p50_us": us(lead.time.p50_ns),
                     "inflation": round(lead.inflation, 3), "threshold_ratio": ratio, "threshold_excess_us": excess,
-                    "launch_latency_us": us(analysis.readings.latency_ns),
+                    "launch_latency_us": us(analysis.readings.latency_ns.get(lead.device)),
                 },
                 [
                     activity_evidence(analysis, row, f"would read {show_us(int(analysis.readings.reading_ns[row]))}")
@@ -146,7 +146,7 @@ class EventReadingMisleads(Rule):
         # compared launch by launch, as products: a whole-microsecond trace has kernels of 0 us
         over = analysis.readings.reading_ns[at] > ratio * rows.dur_ns[at]
         # in a backlog the rest is the stream's own gap, not the host
-        arrival_ns = analysis.trace.calls.end_ns[rows.call[at]] + (analysis.readings.latency_ns or 0)
+        arrival_ns = analysis.trace.calls.end_ns[rows.call[at]] + analysis.readings.latency_ns.get(kernel.device, 0.0)
         return float(np.mean(over & (arrival_ns > analysis.waits.previous_end_ns[at]))) > analysis.options.threshold(
             READING_LATE_SHARE
         )
