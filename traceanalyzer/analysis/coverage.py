@@ -10,7 +10,7 @@ import numpy as np
 from traceanalyzer.analysis.launching import Launching
 from traceanalyzer.analysis.streams import Waits
 from traceanalyzer.trace.launch_names import ApiClass
-from traceanalyzer.trace.tables import NO_ROW, Bool, Trace
+from traceanalyzer.trace.tables import NO_ID, NO_ROW, Bool, Int64, Trace
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class Coverage:
     table does not know. ``unlinked_head`` of the ``unlinked`` rows start before the first linked one: work
     queued before the profiler started. ``lost`` are kernel and graph launch calls (rows of ``trace.calls``)
     without a device row, of which ``lost_head`` come before the first call that has one; ``captured`` ran
-    nothing because a graph was being captured. ``empty`` copy and fill calls own no row (zero bytes long).
+    nothing because a graph was being captured. Rows launched before a recording began, and calls whose work ran after it ended,
+    are neither unlinked nor lost. ``empty`` copy and fill calls own no row (zero bytes long).
     """
 
     rows: int
@@ -43,12 +44,13 @@ def coverage(trace: Trace, host: Launching, found: Waits, chosen: Bool, chosen_c
     rows, calls = trace.activities, trace.calls
     linked = chosen & found.linked
     apis = Counter(calls.api[rows.call[linked]].tolist())
-    unlinked = chosen & ~found.linked
+    unlinked = chosen & ~found.linked & ~_before_the_start(trace)
     head = 0
     if linked.any():
         head = int(np.count_nonzero(rows.start_ns[unlinked] < rows.start_ns[linked].min()))
     by_name = host.by_name & chosen_calls
     lost = np.flatnonzero(by_name & ~host.owns & ~host.captured)
+    lost = lost[~_behind_the_end(trace, lost)]
     owning = np.flatnonzero(by_name & host.owns)
     lost_head = int(np.count_nonzero(calls.start_ns[lost] < calls.start_ns[owning].min())) if len(owning) else 0
     memory = np.isin(calls.api_class, [ApiClass.MEMCPY, ApiClass.MEMSET])
@@ -67,3 +69,21 @@ def coverage(trace: Trace, host: Launching, found: Waits, chosen: Bool, chosen_c
         captured=int(np.count_nonzero(host.captured & chosen_calls)),
         empty=int(np.count_nonzero(memory & ~host.owns & chosen_calls & ~host.captured)),
     )
+
+
+def _before_the_start(trace: Trace) -> Bool:
+    """Return the device rows that were launched before the recording began, where correlation ids tell."""
+    first = {process: window[0] for process, window in trace.meta.id_windows.items()}
+    of_lane = np.array(
+        [first.get(trace.devices[lane.device].pid, NO_ID) for lane in trace.lanes] or [NO_ID], dtype=np.int64
+    )
+    rows = trace.activities
+    return np.asarray((rows.corr != NO_ID) & (rows.corr < of_lane[rows.lane]))
+
+
+def _behind_the_end(trace: Trace, calls: Int64) -> Bool:
+    """Return which calls launched work that ran after the recording had ended, where correlation ids tell."""
+    last = {process: window[1] for process, window in trace.meta.id_windows.items()}
+    most = np.iinfo(np.int64).max
+    of_thread = np.array([last.get(thread.process, most) for thread in trace.threads] or [most], dtype=np.int64)
+    return np.asarray(trace.calls.corr[calls] > of_thread[trace.calls.thread[calls]])

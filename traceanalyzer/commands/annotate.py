@@ -57,6 +57,12 @@ def command(
     before = _state(trace)
     with reading_progress(progress) as callback:
         tables = read(trace, limits, callback)
+    if not tables.meta.chrome_json:
+        raise OptionError(
+            "not_chrome_json",
+            f"'{tables.meta.name}' is {tables.meta.format}; annotate adds events to Chrome JSON alone",
+            hint="see its evidence with traceanalyze report --format html",
+        )
     found = annotations_of(tables, AnalysisOptions(limits=limits), max_steps)
     with reading_progress(progress) as callback:
         splice = Splice(trace, limits, [Sought(m.start_ns, m.dur_ns, m.name) for m in found.marks], callback)

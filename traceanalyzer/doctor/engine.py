@@ -8,6 +8,7 @@ from dataclasses import replace
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.recording import not_recorded
 from traceanalyzer.doctor.registry import RULES, SUPPRESSES
 from traceanalyzer.doctor.rule import Rule
 from traceanalyzer.doctor.subject import Subject
@@ -22,6 +23,9 @@ def diagnose(analysis: Analysis, rules: Sequence[type[Rule]] = RULES) -> tuple[l
     findings: list[Finding] = []
     abstentions: list[Abstained] = []
     for rule_type in rules:
+        if why := not_recorded(rule_type.code, analysis.trace):
+            abstentions.append(Abstained(rule_type.code, why))
+            continue
         try:
             result = rule_type().check(analysis)
         except Exception as error:  # a rule's fault must not lose the report

@@ -11,9 +11,12 @@ import numpy.typing as npt
 from traceanalyzer.trace import sound_times
 from traceanalyzer.trace.canonical import make_canonical
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
+from traceanalyzer.trace.cut import id_windows, rows_outside
 from traceanalyzer.trace.in_order import outlasting
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.link import DeviceSide, HostSide, ids_within_processes, link
+from traceanalyzer.trace.parts import unrecorded
+from traceanalyzer.trace.remarks import Remark, RemarkCode
 from traceanalyzer.trace.store import CALL_COLUMNS, DEVICE_COLUMNS, Store
 from traceanalyzer.trace.tables import (
     NO_ID,
@@ -101,6 +104,9 @@ def assemble(store: Store) -> Trace:
         corr=calls["corr"][call_order],
         n_activities=n_activities,
     )
+    windows = id_windows(device, calls, processes) if store.ids_ascend else {}
+    if outside := rows_outside(device, linked, windows, processes):
+        store.remarks.append(Remark(RemarkCode.TRIMMED, {"rows": outside}))
     host_ops, ranges, python, threads = _host_tables(store, middle, threads)
     overheads, syncs = _other_tables(store, middle)
     starts = [t.start_ns for t in (activities, call_table, host_ops, ranges, overheads) if len(t)]
@@ -124,6 +130,9 @@ def assemble(store: Store) -> Trace:
         rank=store.rank,
         world_size=store.world_size,
         remarks=tuple(store.remarks),
+        unrecorded=unrecorded(store.doubtful, call_table, host_ops, overheads),
+        chrome_json=store.chrome_json,
+        id_windows=windows,
     )
     return Trace(
         meta=meta,

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from traceanalyzer.errors import TraceFormatError
 
-_ENDINGS = (".json", ".json.gz")
+_ENDINGS = (".json", ".json.gz", ".sqlite", ".rpd", ".xplane.pb", "_results.db")
+"""Of files that a decoder reads; a name alone proves nothing, so that a file of another kind is listed as not readable."""
 
 
 def trace_files(folder: str | Path) -> list[Path]:
-    """Return the ``.json`` and ``.json.gz`` files of a folder by name; not its subfolders, hidden files or sidecars.
+    """Return the trace files of a folder by name: Chrome JSON, Nsight Systems, rpd, XPlane and rocprofv3; not its subfolders, hidden files or sidecars.
 
     Raises TraceFormatError when there is no such folder or no such file in it.
     """
@@ -28,7 +29,9 @@ def trace_files(folder: str | Path) -> list[Path]:
         raise TraceFormatError("cannot_open", f"'{folder}': {reason}", hint="check the path") from None
     if not found:
         raise TraceFormatError(
-            "no_traces", f"'{folder}' holds no .json or .json.gz file", hint="give the folder that holds the traces"
+            "no_traces",
+            f"'{folder}' holds no trace (.json, .json.gz, .sqlite, .rpd, .xplane.pb, _results.db)",
+            hint="give the folder that holds the traces",
         )
     return found
 

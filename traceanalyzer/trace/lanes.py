@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.parts import Part
 from traceanalyzer.trace.tables import NO_ID, Config
 
 DERIVED = "row of a derived lane"
@@ -64,6 +65,8 @@ class LaneReader:
     flow_categories: ClassVar[tuple[str, ...]] = ()
     """Flow events whose category begins so join a host call with a device row."""
 
+    doubtful: ClassVar[frozenset[Part]] = frozenset({Part.OVERHEADS, Part.INSTRUMENTATION})
+    """Parts of a run that this profiler does not record, or not always."""
     inner_range_repeats: ClassVar[bool] = False
     """A range within a range of the same name is the same call, drawn twice."""
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
 from traceanalyzer.trace.launch_names import ApiClass, classify_api
+from traceanalyzer.trace.parts import Part
 from traceanalyzer.trace.remarks import Remark
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.tables import NO_ID, Config
@@ -82,7 +83,8 @@ class Store:
 
     ``configs`` interns :class:`~traceanalyzer.trace.tables.Config`; code 0 of a device row is the first of them.
     ``device_names`` is keyed by (process text, device number), with an empty process for "in every process".
-    ``streams_per_context``: streams of one number in two contexts are two streams.
+    ``doubtful``: parts of a run that this profiler does not record, or not always. ``ids_ascend``: correlation ids of a process grow
+    with time. ``streams_per_context``: streams of one number in two contexts are two streams.
     ``step_ns`` is the finest step in which times of device rows are written.
     """
 
@@ -116,6 +118,9 @@ class Store:
         self.world_size: int | None = None
         self.streams_per_context = False
         self.remarks: list[Remark] = []
+        self.doubtful: set[Part] = set()
+        self.chrome_json = False
+        self.ids_ascend = False
         self._max_rows = max_rows
         self._columns: dict[RowKind, dict[str, list[Array]]] = {}
 

@@ -17,6 +17,7 @@ from traceanalyzer.trace.remarks import Remark
 from traceanalyzer.trace.salvage import Salvage
 
 if TYPE_CHECKING:
+    from traceanalyzer.trace.parts import Part
     from traceanalyzer.trace.sidecar import Sidecar
 
 Int64 = npt.NDArray[np.int64]
@@ -206,6 +207,8 @@ class TraceMeta:
     step in which times of device rows are written (1000: whole microseconds). ``sidecar`` is what a capture knew
     beside the trace; ``sidecar_fault`` says what is wrong with one that could not be used. ``origin_ns`` is the earliest
     time drawn; viewers count from there. ``annotations`` counts events of an earlier annotate of ours, no part of it.
+    ``id_windows`` has, where correlation ids of a process grow with time, its first call's id and its last device row's: rows before
+    and calls behind lie outside of the recording. ``unrecorded`` are the parts of a run that this recording may lack; ``chrome_json``: the file is Chrome JSON.
     ``rank`` of ``world_size`` processes is what distributedInfo says. ``base_ns`` is baseTimeNanoseconds, 0 where the file has none.
     """
 
@@ -227,6 +230,9 @@ class TraceMeta:
     rank: int | None = None
     world_size: int | None = None
     remarks: tuple[Remark, ...] = ()
+    unrecorded: frozenset[Part] = frozenset()
+    chrome_json: bool = True
+    id_windows: dict[str, tuple[int, int]] = field(default_factory=dict)
     sidecar: Sidecar | None = None
     sidecar_fault: str = ""
 

@@ -31,6 +31,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import kernel, launch
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.recording import record_device
 from traceanalyzer.doctor.rule import Example, Rule, call_evidence
 from traceanalyzer.doctor.subject import WHOLE_TRACE
 
@@ -84,9 +85,6 @@ class NoDeviceActivity(Rule):
                 message + ". Device times are not available; they are not zero.",
                 {"device_rows": 0, "launch_calls": calls, "device_rows_left_out": dropped},
                 [call_evidence(analysis, row, "no device row") for row in shown],
-                [
-                    "record with CPU and CUDA activities: profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])",
-                    "run the work inside the window and call torch.cuda.synchronize() before it closes",
-                ],
+                record_device(analysis.trace),
             )
         ]  # fmt: skip

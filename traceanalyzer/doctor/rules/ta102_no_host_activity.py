@@ -32,6 +32,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import kernel, launch
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.recording import record_host
 from traceanalyzer.doctor.rule import Example, Rule
 from traceanalyzer.doctor.subject import WHOLE_TRACE
 
@@ -73,6 +74,6 @@ class NoHostActivity(Rule):
                 "Dispatch, launch latency and queue state are not available; self-time and gaps are.",
                 {"device_rows": linkage.rows, "linked": 0, "launch_calls": calls},
                 [],
-                ["record with CPU activity too: profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"],
+                [record_host(analysis.trace)],
             )
         ]  # fmt: skip

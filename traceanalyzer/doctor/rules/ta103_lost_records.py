@@ -36,6 +36,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import call, kernel, launch
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.recording import skip_first
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, call_evidence
 from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import LOST_SHARE
@@ -114,7 +115,7 @@ class LostRecords(Rule):
                     },
                     [call_evidence(analysis, row, "no device row") for row in linkage.lost[:3]],
                     [
-                        "drop the first profiler cycle: schedule(wait=1, warmup=1, active=...)",
+                        skip_first(analysis.trace),
                         "synchronise before the window opens and before it closes",
                     ],
                 )

@@ -41,6 +41,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import kernel, launch, memcpy
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.recording import record_warm
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, show_us
 from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import EARLY_US, SKEW_DISPATCH_SHARE, Threshold
@@ -129,7 +130,7 @@ class ImpossibleTimes(Rule):
                     activity_evidence(analysis, row, f"starts {show_us(int(early_by[row]))} before its launch call")
                     for row in worst
                 ],
-                ["record again with a warm profiler: schedule(wait=1, warmup=1, active=...)"],
+                [record_warm(analysis.trace)],
             )
         ]  # fmt: skip
 

@@ -38,6 +38,7 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.recording import close_window
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -90,6 +91,6 @@ class CutWindow(Rule):
                     "threshold_launches": 0,
                 },
                 [call_evidence(analysis, row, "no device row") for row in behind[-3:]],
-                ["call torch.cuda.synchronize() before the profiler stops"],
+                [close_window(analysis.trace)],
             )
         ]

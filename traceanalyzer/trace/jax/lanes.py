@@ -12,6 +12,7 @@ from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.jax.details import copy_of, launch_config
 from traceanalyzer.trace.lanes import DeviceRow, HostRow, Lane, LaneReader, Row
 from traceanalyzer.trace.launch_names import API_CLASSES
+from traceanalyzer.trace.parts import Part
 from traceanalyzer.trace.rocm.names import device_kind
 from traceanalyzer.trace.whole_numbers import lane_number
 
@@ -23,6 +24,8 @@ _DERIVED = frozenset({
     "Steps", "XLA Modules", "XLA TraceMe", "Framework Ops", "Framework Name Scope", "Source code", "Source", "Launch Stats",
     "Async XLA Ops", "TensorFlow Name Scope", "TensorFlow Ops",
 })  # fmt: skip
+UNRECORDED = frozenset({Part.OVERHEADS, Part.INSTRUMENTATION, Part.SYNC_CALLS, Part.ALLOCATIONS, Part.MODULE_LOADS})
+"""What XLA's profiler does not record, or not always: it traces few calls beside launches and copies."""
 STEP_NOTE = "step_num"
 
 
@@ -31,6 +34,7 @@ class JaxLanes(LaneReader):
 
     flavour = "jax"
     inner_range_repeats = True
+    doubtful = UNRECORDED
 
     def device_of(self, lane: Lane) -> int | None:
         """Return N of ``/device:GPU:N``."""

@@ -14,7 +14,7 @@ import numpy as np
 from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
-from traceanalyzer.trace.jax.lanes import STEP_NOTE, JaxLanes
+from traceanalyzer.trace.jax.lanes import STEP_NOTE, UNRECORDED, JaxLanes
 from traceanalyzer.trace.jax.wire import BYTES, VARINT, CutOffError, Span, fields, signed, varint
 from traceanalyzer.trace.lanes import Lane, Row
 from traceanalyzer.trace.salvage import Salvage
@@ -72,6 +72,7 @@ def decode(source: Source, pieces: Iterator[bytes], limits: ReadLimits) -> Store
     """
     store = Store(source.name, Salvage(), limits.max_rows)
     store.flavour, store.format, store.step_ns = "jax", f"{'gzip, ' if source.compressed else ''}XPlane", 1
+    store.doubtful |= UNRECORDED
     if source.path is not None and source.path.is_file() and not source.compressed:
         if (source.size or 0) > limits.max_bytes:
             raise TraceFormatError(

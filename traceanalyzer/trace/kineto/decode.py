@@ -33,6 +33,7 @@ def decode(source: Source, pieces: Iterator[bytes], limits: ReadLimits) -> Store
         salvage.note(gzip_note(source.damaged_at))
     restore(columns.own_record, salvage)
     store = columns.store
+    store.chrome_json = True
     store.format = f"{'gzip, ' if source.compressed else ''}JSON {events.flavour}"
     finish(columns)
     keep_fields(events.top, store)

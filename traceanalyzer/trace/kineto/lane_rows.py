@@ -64,8 +64,10 @@ class LaneRows:
         flavour = next((reader for reader, _, _ in devices.values()), None)
         if flavour is not None:
             self._store.flavour = flavour.flavour
-            self._store.step_ns = 1  # not known per row here; nothing is claimed from it
+            self._store.doubtful |= flavour.doubtful
         device = self._device_rows(devices, lanes)
+        if len(device["start_ns"]):
+            self._store.step_ns = min(self._store.step_ns, _finest_step(device["start_ns"], device["dur_ns"]))
         calls = self._host_rows(flavour, devices, lanes)
         if flavour is not None and flavour.flow_categories:
             self._join(device, calls)
@@ -219,6 +221,14 @@ class LaneRows:
 def _unknown_host_row(name: str) -> HostRow:
     """Return what a row without a category is where nothing tells the flavour: a call, if it is named like one."""
     return HostRow(RowKind.CALL, name) if name in API_CLASSES else HostRow(RowKind.SKIP, "no category")
+
+
+def _finest_step(*times: Array) -> int:
+    """Return the finest step of times of which the texts are gone: the largest power of ten, to 1000 ns, that divides all."""
+    for step in (1000, 100, 10):
+        if all(not (column[column >= 0] % step).any() for column in times):
+            return step
+    return 1
 
 
 def _config_key(config: Any) -> tuple[bytes, bytes, int | None, int | None]:

@@ -6,7 +6,7 @@ import re
 
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.lanes import DeviceRow, HostRow, Lane, LaneReader, Row
-from traceanalyzer.trace.rocm.names import device_kind, host_kind
+from traceanalyzer.trace.rocm.names import UNRECORDED, device_kind, host_kind
 from traceanalyzer.trace.whole_numbers import lane_number
 
 _RPD = re.compile(r"\AGPU([0-9]+)\Z")
@@ -18,6 +18,7 @@ class RpdLanes(LaneReader):
 
     flavour = "rpd"
     flow_categories = ("api_op",)
+    doubtful = UNRECORDED
     _process = _RPD
 
     def device_of(self, lane: Lane) -> int | None:

@@ -6,7 +6,10 @@ import re
 
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.launch_names import API_CLASSES
+from traceanalyzer.trace.parts import Part
 
+UNRECORDED = frozenset({Part.OVERHEADS, Part.INSTRUMENTATION, Part.OPERATORS})
+"""What ROCm's profilers do not record: nothing of their own work and settings, no framework's operators."""
 _WAITING = re.compile(r"\A(?:barrier|marker)", re.I)
 _RUNTIME_COPY = re.compile(
     r"__amd_rocclr_\w*[Cc]opy|\A(?:Copy(?:Host|Device|Image|Buffer)|MEMORY_COPY|hipMemcpy|Memcpy)", re.I

@@ -19,7 +19,7 @@ from traceanalyzer.trace.database import Database
 from traceanalyzer.trace.joins import Lookup, coded, lengths
 from traceanalyzer.trace.launch_config import config_codes
 from traceanalyzer.trace.remarks import Remark, RemarkCode
-from traceanalyzer.trace.rocm.names import copy_name, device_kind
+from traceanalyzer.trace.rocm.names import UNRECORDED, copy_name, device_kind
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.store import Store
 from traceanalyzer.trace.tables import NO_ID
@@ -49,6 +49,7 @@ def decode(database: Database, limits: ReadLimits) -> Store:
     """Return the rows of every set of tables of a rocpd database."""
     store = Store(database.name, Salvage(), limits.max_rows)
     store.flavour, store.format, store.step_ns = "rocpd", "rocpd SQLite", 1
+    store.doubtful |= UNRECORDED
     for suffix in _suffixes(database):
         _Tables(database, suffix, store).read()
     store.events = store.rows + sum(store.skipped.values())

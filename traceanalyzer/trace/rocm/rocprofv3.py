@@ -20,7 +20,7 @@ from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
 from traceanalyzer.trace.joins import lengths
 from traceanalyzer.trace.launch_config import config_codes
 from traceanalyzer.trace.remarks import Remark, RemarkCode
-from traceanalyzer.trace.rocm.names import copy_name, device_kind
+from traceanalyzer.trace.rocm.names import UNRECORDED, copy_name, device_kind
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.source import Source
 from traceanalyzer.trace.store import BAD_TIME, Store
@@ -166,6 +166,7 @@ def decode(source: Source, pieces: Iterator[bytes], limits: ReadLimits) -> Store
         f"{'gzip, ' if source.compressed else ''}rocprofv3 JSON",
         1,
     )
+    store.doubtful |= UNRECORDED
     for process in found.processes:
         _add(process, store)
     store.events = store.rows + sum(store.skipped.values())

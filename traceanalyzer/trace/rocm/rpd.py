@@ -11,7 +11,7 @@ from traceanalyzer.trace.database import Database
 from traceanalyzer.trace.joins import Lookup, coded, lengths
 from traceanalyzer.trace.launch_config import CONFIG_COLUMNS, config_codes
 from traceanalyzer.trace.remarks import Remark, RemarkCode
-from traceanalyzer.trace.rocm.names import device_kind, host_kind
+from traceanalyzer.trace.rocm.names import UNRECORDED, device_kind, host_kind
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.store import NO_PROCESS, Store
 from traceanalyzer.trace.tables import NO_ID
@@ -31,6 +31,7 @@ def decode(database: Database, limits: ReadLimits) -> Store:
     """Return the rows of an rpd database."""
     store = Store(database.name, Salvage(), limits.max_rows)
     store.flavour, store.format, store.step_ns = "rpd", "rpd SQLite", 1
+    store.doubtful |= UNRECORDED
     api = _all(database, "rocpd_api", ["id", "pid", "tid", "start", "end", "apiName_id", "args_id"])
     ops = _all(database, "rocpd_op", ["id", "gpuId", "queueId", "start", "end", "description_id", "opType_id"])
     wanted = {
