@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any
 
-from tests.queue_sim import Machine
+from tests.queue_sim import HostRow, Machine
 
 BASE_NS = 1_767_225_600_000_000_000
 PID = 4242
@@ -96,13 +96,18 @@ def _flow(ph: str, corr: int, ts: int, pid: int, tid: int) -> dict[str, Any]:
     return {"ph": ph, "id": corr, "pid": pid, "tid": tid, "ts": stamp(ts), "cat": "ac2g", "name": "ac2g"}
 
 
+def _tid(row: HostRow) -> int:
+    """Return the thread of a host row as written: the first thread of a process has its number."""
+    return PID + row.tid - 1
+
+
 def document(machine: Machine, device_name: str = "Simulated GPU (traceanalyzer)", **fields: Any) -> dict[str, Any]:
     """Return the trace of everything that happened on a machine: host rows, then device rows, then metadata."""
     categories = {"op": "cpu_op", "range": "user_annotation", "overhead": "overhead"}
     events: list[dict[str, Any]] = []
     for row in machine.host:
         if row.kind != "call":
-            events.append(host_event(categories[row.kind], row.name, row.start, row.end - row.start))
+            events.append(host_event(categories[row.kind], row.name, row.start, row.end - row.start, tid=_tid(row)))
     for row in machine.device:
         extra = {} if row.node is None else {"graph id": 1, "graph node id": row.node + 1}
         events.append(
@@ -115,9 +120,11 @@ def document(machine: Machine, device_name: str = "Simulated GPU (traceanalyzer)
     launched = {row.corr for row in machine.device}
     for row in machine.host:
         if row.kind == "call":
-            events.append(host_event(category_of(row.name), row.name, row.start, row.end - row.start, row.corr))
+            events.append(
+                host_event(category_of(row.name), row.name, row.start, row.end - row.start, row.corr, tid=_tid(row))
+            )
             if row.corr in launched:
-                events.append(_flow("s", row.corr, row.start, PID, PID))
+                events.append(_flow("s", row.corr, row.start, PID, _tid(row)))
     for pid, name, label in ((PID, "python3", "CPU"), (0, "python3", "GPU 0")):
         where = {"ph": "M", "ts": stamp(0), "pid": pid, "tid": 0}
         events.append({"name": "process_name", **where, "args": {"name": name}})

@@ -1,4 +1,4 @@
-"""An independent simulator of one host thread that feeds in-order streams, in integer nanoseconds.
+"""An independent simulator of host threads that feed in-order streams, in integer nanoseconds.
 
 It imports nothing of traceanalyzer: it is the oracle for its timing model and analyses. The host runs a program
 of steps in order; each stream takes entries in order; an entry arrives ``latency`` after the call that submitted
@@ -57,6 +57,7 @@ class Machine:
     jitter: float = 0.0
     rng: np.random.Generator | None = None
     now: int = 1_000_000
+    tid: int = 1
     host: list[HostRow] = field(default_factory=list)
     device: list[DeviceRow] = field(default_factory=list)
     stamps: list[int] = field(default_factory=list)
@@ -64,6 +65,20 @@ class Machine:
     _worked: dict[int, bool] = field(default_factory=dict)
     _starts: dict[int, list[int]] = field(default_factory=dict)
     _corr: int = 100
+    _clocks: dict[int, int] = field(default_factory=dict)
+
+    # -- threads ----------------------------------------------------------------------------------------
+
+    def hand_over(self, tid: int, cost: int = 0) -> None:
+        """Go on on another thread, which waited for this one: backward passes run on a thread of autograd."""
+        self.tid = tid
+        self.now += cost
+
+    def switch(self, tid: int) -> None:
+        """Go on on another thread that has run by itself since it was left."""
+        self._clocks[self.tid] = self.now
+        self.tid = tid
+        self.now = self._clocks.get(tid, self.now)
 
     def vary(self, duration: int) -> int:
         """Return the duration with the machine's jitter."""
@@ -79,7 +94,7 @@ class Machine:
         start = self.now
         self.now += self.vary(duration)
         if name:
-            self.host.append(HostRow("op", name, start, self.now))
+            self.host.append(HostRow("op", name, start, self.now, tid=self.tid))
 
     def call(self, name: str, duration: int) -> None:
         """Make a runtime call that touches no stream (an allocation, a module load)."""
@@ -89,7 +104,7 @@ class Machine:
         self._corr += 1
         corr = corr or self._corr
         self.now = start + duration
-        self.host.append(HostRow("call", name, start, self.now, corr))
+        self.host.append(HostRow("call", name, start, self.now, corr, self.tid))
         return corr
 
     def _enter(self, stream: int) -> int:
@@ -119,7 +134,7 @@ class Machine:
         arrival = self._enter(stream)
         self._corr += 1
         corr = self._corr
-        self.host.append(HostRow("call", api, begun, self.now, corr))
+        self.host.append(HostRow("call", api, begun, self.now, corr, self.tid))
         start, end = self._run(stream, arrival, self.vary(duration), self.gap)
         self.device.append(DeviceRow(kind, name, start, end, stream, corr, grid=grid))
 
@@ -134,7 +149,7 @@ class Machine:
         arrival = self._enter(stream)
         self._corr += 1
         corr = self._corr
-        self.host.append(HostRow("call", api, begun, self.now, corr))
+        self.host.append(HostRow("call", api, begun, self.now, corr, self.tid))
         for node, (name, duration) in enumerate(names_and_durations):
             start, end = self._run(
                 stream, arrival if node == 0 else 0, self.vary(duration), node_gap if node else self.gap
@@ -147,24 +162,70 @@ class Machine:
         self.now += self.record_cost
         arrival = self._enter(stream)
         self._corr += 1
-        self.host.append(HostRow("call", "cudaEventRecord", begun, self.now, self._corr))
+        self.host.append(HostRow("call", "cudaEventRecord", begun, self.now, self._corr, self.tid))
         stamp = max(arrival, self._free.get(stream, 0))
         self._free[stream] = stamp
         self._worked[stream] = False  # the gap lies between two pieces of work; a record is none
         self._starts[stream].append(stamp)
         self.stamps.append(stamp)
 
-    def sync(self, api: str = "cudaDeviceSynchronize") -> None:
-        """Wait for all streams."""
+    def sync(self, api: str = "cudaDeviceSynchronize", stream: int | None = None) -> None:
+        """Wait for all streams, or for one."""
         begun = self.now
-        done = max([self.now, *self._free.values()])
+        done = max([self.now, *(t for s, t in self._free.items() if stream in (None, s))])
         self.now = done + self.sync_cost
         self._corr += 1
-        self.host.append(HostRow("call", api, begun, self.now, self._corr))
+        self.host.append(HostRow("call", api, begun, self.now, self._corr, self.tid))
+
+    def copy(
+        self,
+        duration: int,
+        *,
+        call: int,
+        stream: int = 7,
+        waits: bool = True,
+        name: str = "Memcpy DtoH (Device -> Pageable)",
+    ) -> None:
+        """Copy: the call returns when the copy has ended, or at once where it does not wait (pinned memory)."""
+        begun = self.now
+        self.now += call
+        arrival = self._enter(stream)
+        self._corr += 1
+        corr = self._corr
+        start, end = self._run(stream, arrival, self.vary(duration), self.gap)
+        if waits:
+            self.now = max(self.now, end + self.sync_cost)
+        self.host.append(HostRow("call", "cudaMemcpyAsync", begun, self.now, corr, self.tid))
+        self.device.append(DeviceRow("memcpy", name, start, end, stream, corr))
+
+    def item(self, *, host_cost: int, duration: int = 1500, call: int = 4000, stream: int = 7) -> None:
+        """Read a number back as ``.item()`` does: an operator with a copy that waits and a synchronise."""
+        begun = self.now
+        self.now += host_cost
+        self.copy(duration, call=call, stream=stream)
+        self.sync("cudaStreamSynchronize", stream)
+        self.host.append(HostRow("op", "aten::item", begun, self.now, tid=self.tid))
+
+    def data(self, duration: int) -> None:
+        """Wait for a batch."""
+        begun = self.now
+        self.now += self.vary(duration)
+        self.host.append(
+            HostRow(
+                "range", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", begun, self.now, tid=self.tid
+            )
+        )
+
+    def fetch(self, ready: int, cost: int = 2000) -> None:
+        """Take a batch from workers that have it ready at an instant."""
+        begun = self.now
+        self.now = max(self.now + cost, ready)
+        name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+        self.host.append(HostRow("range", name, begun, self.now, tid=self.tid))
 
     def annotate(self, name: str, start: int) -> None:
         """Leave a range from ``start`` to now."""
-        self.host.append(HostRow("range", name, start, self.now))
+        self.host.append(HostRow("range", name, start, self.now, tid=self.tid))
 
 
 Op = list[tuple[int, int]]

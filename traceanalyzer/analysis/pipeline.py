@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from traceanalyzer.analysis.selection import Chosen, choose
 from traceanalyzer.analysis.steps import StepFacts, find_steps
 from traceanalyzer.analysis.streams import StreamFacts, Waits, depth_at_launch, stream_facts, waits
 from traceanalyzer.analysis.symbols import MachineSymbols, machine_symbols
+from traceanalyzer.analysis.worth.worth import WorthMaker
 from traceanalyzer.options import AnalysisOptions
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.tables import Bool, Int64, Trace
@@ -118,7 +120,7 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
     )
     maker = LedgerMaker(trace)
     ledgers = [maker.span(d.device, d.rows) for d in devices]
-    op_ledgers = _op_ledgers(trace, ledgers, operations)
+    op_ledgers = _op_ledgers(trace, ledgers, operations, WorthMaker(trace, clocks.state is ClockState.DISAGREE))
     return Analysis(
         trace=trace,
         options=options,
@@ -151,10 +153,15 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
 def _with_units(ledger: DeviceLedger, found: list[tuple[int, DeviceLedger]]) -> DeviceLedger:
     """Return a device's ledger with the units of the operation that has most rows there."""
     mine = [(weight, op) for weight, op in found if op.device == ledger.device]
-    return replace(ledger, unit_starts_ns=max(mine, key=lambda m: m[0])[1].unit_starts_ns) if mine else ledger
+    if not mine:
+        return ledger
+    largest = max(mine, key=lambda m: m[0])[1]
+    return replace(ledger, unit_starts_ns=largest.unit_starts_ns, replay=lambda: largest.worth)
 
 
-def _op_ledgers(trace: Trace, ledgers: list[DeviceLedger], operations: list[OpFacts]) -> list[tuple[int, DeviceLedger]]:
+def _op_ledgers(
+    trace: Trace, ledgers: list[DeviceLedger], operations: list[OpFacts], worth: WorthMaker
+) -> list[tuple[int, DeviceLedger]]:
     """Return the ledger of each operation per device, with its rows there: from the first row of one call to the next's."""
     rows = trace.activities
     device_of_lane = np.array([lane.device for lane in trace.lanes], dtype=np.int64)
@@ -166,6 +173,8 @@ def _op_ledgers(trace: Trace, ledgers: list[DeviceLedger], operations: list[OpFa
             starts = np.array([int(rows.start_ns[p].min()) for p in mine if len(p)], dtype=np.int64)
             if len(starts) > 1 and starts.max() > starts.min():
                 window = clipped(ledger, op.iterations.name, int(starts.min()), int(starts.max()), np.sort(starts))
+                units = [p for p in mine if len(p)]
+                window = replace(window, replay=partial(worth.worth, window, units))
                 result.append((sum(map(len, mine)), window))
     return result
 

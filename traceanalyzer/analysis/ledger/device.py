@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -23,12 +23,17 @@ from traceanalyzer.analysis.ledger.idle import (
     unrecorded_launches,
 )
 from traceanalyzer.analysis.ledger.sweep import cut
+from traceanalyzer.analysis.ledger.worth import Worth
 from traceanalyzer.analysis.recurrence import Recurrence, recurrence
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int8, Int64, Trace
 
 STALL_FLOOR_NS = 100_000
 STALL_FACTOR = 20
 """A launch call over both is not what a launch costs: its first use, or a stall."""
+
+
+def _nothing_repeats() -> Worth:
+    return Worth("no operation repeats on this device")
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class DeviceLedger:
         limit_ns: the longest time from call to start that still counts as launch latency.
         names: gives the text of a name's number.
         unit_starts_ns: first instant of each unit (call of the operation with most device rows), empty where nothing repeats.
+        replay: finds ``worth``.
         before_first, after_last: the host's recorded time outside of the span.
     """
 
@@ -70,11 +76,17 @@ class DeviceLedger:
     before_first: HostStretch = NO_STRETCH
     after_last: HostStretch = NO_STRETCH
     unit_starts_ns: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    replay: Callable[[], Worth] = _nothing_repeats
 
     @property
     def span_ns(self) -> int:
         """Length of the window."""
         return self.end_ns - self.start_ns
+
+    @cached_property
+    def worth(self) -> Worth:
+        """What each change would be worth to the units of the run; replayed when it is first asked for."""
+        return self.replay()
 
     @cached_property
     def ns(self) -> Int64:

@@ -1,0 +1,107 @@
+"""What each change does to a program: the keys of ``change`` in the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from traceanalyzer.analysis.worth.events import Built, Kind, Parts
+from traceanalyzer.analysis.worth.replay import NEVER, Program, Wait
+
+SITE = "no_site:"
+CHANGES = (
+    "launches_free", "no_synchronise", "no_copy_calls", "no_host_waits", "no_allocation", "no_data_loading", "no_compile",
+    "largest_kernel_halved", "everything_free",
+)  # fmt: skip
+
+
+def without_one_time(built: Built) -> Program:
+    """Return the program without what a run that repeats pays no more: first uses and code loading."""
+    p, parts = built.program, built.parts
+    return replace(
+        p,
+        gap=_less(p.gap, parts.one_time),
+        cost=[max(0, c - o) for c, o in zip(p.cost, parts.one_time_cost, strict=True)],
+    )
+
+
+def changed(program: Program, parts: Parts, change: str, halved: list[bool]) -> Program:
+    """Return the program with a change made; ``halved`` marks the rows of the largest kernel."""
+    if change.startswith(SITE):
+        covered, inside = parts.sites[change.removeprefix(SITE)]
+        return _without(replace(program, gap=_less(program.gap, covered)), inside, 0)
+    if change == "launches_free":
+        return _launches_free(program, parts)
+    if change == "everything_free":
+        return _everything_free(program)
+    if change == "largest_kernel_halved":
+        return replace(program, length=[n // 2 if h else n for n, h in zip(program.length, halved, strict=True)])
+    if change == "no_synchronise":
+        return _without(program, [k == Kind.SYNC for k in parts.kind], 0)
+    if change == "no_copy_calls":
+        return _without(program, [k == Kind.COPY for k in parts.kind], parts.plain)
+    if change == "no_host_waits":
+        free = _without(program, [k == Kind.COPY for k in parts.kind], parts.plain)
+        return _without(free, [k in (Kind.SYNC, Kind.POLL) for k in parts.kind], 0)
+    if change == "no_allocation":
+        free = _without(program, [k == Kind.ALLOCATION for k in parts.kind], 0)
+        return replace(free, gap=_less(free.gap, parts.allocation))
+    if change == "no_data_loading":
+        free = _without(program, [k in (Kind.DATA, Kind.FETCHED) for k in parts.kind], 0)
+        return replace(free, gap=_less(free.gap, parts.data))
+    if change == "no_compile":
+        return replace(program, gap=_less(program.gap, parts.compile))
+    raise ValueError(change)
+
+
+def missing(parts: Parts, change: str) -> str:
+    """Return why a change has nothing to change in a program, else an empty text."""
+    kinds = set(parts.kind)
+    reasons = {
+        "no_synchronise": ("no call waits for the device", Kind.SYNC in kinds),
+        "no_copy_calls": ("nothing is copied or filled", Kind.COPY in kinds),
+        "no_host_waits": ("no call waits for the device", bool(kinds & {Kind.SYNC, Kind.POLL, Kind.COPY})),
+        "no_allocation": ("nothing is allocated or freed", Kind.ALLOCATION in kinds or any(parts.allocation)),
+        "no_data_loading": (
+            "no data-loading range is recorded",
+            bool(kinds & {Kind.DATA, Kind.FETCHED}) or any(parts.data),
+        ),
+        "no_compile": ("no compiler is at work", any(parts.compile)),
+    }
+    reason, there = reasons.get(change, ("", True))
+    return "" if there else reason
+
+
+def _less(gap: list[int], part: list[int]) -> list[int]:
+    return [g if g == NEVER else max(0, g - part) for g, part in zip(gap, part, strict=True)]
+
+
+def _without(program: Program, which: list[bool], cost: int) -> Program:
+    """Let the chosen events return at once: they wait for nothing and cost no more than ``cost``."""
+    return replace(
+        program,
+        cost=[min(c, cost) if w else c for c, w in zip(program.cost, which, strict=True)],
+        wait=[Wait.NONE if w else v for v, w in zip(program.wait, which, strict=True)],
+    )
+
+
+def _launches_free(program: Program, parts: Parts) -> Program:
+    """Issue each unit's launches at once: no host time after its first, but its waits and its data loading."""
+    inner = [not o for o in parts.opens_unit]
+    launch = [k in (Kind.LAUNCH, Kind.COPY) for k in parts.kind]
+    return replace(
+        program,
+        gap=[
+            (g if g == NEVER else min(g, data)) if i else g
+            for g, i, data in zip(program.gap, inner, parts.data, strict=True)
+        ],
+        cost=[0 if i and launches else c for c, i, launches in zip(program.cost, inner, launch, strict=True)],
+    )
+
+
+def _everything_free(program: Program) -> Program:
+    """Leave the device alone with its rows: everything is called before, nobody waits."""
+    n, begin = len(program.gap), program.start[0]
+    return replace(
+        program, start=[begin] * n, gap=[NEVER] * n, cost=[0] * n, wait=[Wait.NONE] * n, latency=[0] * len(program.latency),
+        free=[min(f, begin) for f in program.free],
+    )  # fmt: skip

@@ -1,0 +1,212 @@
+"""What each change would be worth to a run, where an unchanged replay shows that the model holds for it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from traceanalyzer.analysis import intervals
+from traceanalyzer.analysis.ledger import ChangeWorth, DeviceLedger, LedgerClass, Worth, items
+from traceanalyzer.analysis.worth.changes import CHANGES, SITE, changed, missing, without_one_time
+from traceanalyzer.analysis.worth.events import Built, Window
+from traceanalyzer.analysis.worth.program import Builder
+from traceanalyzer.analysis.worth.replay import Program, run
+from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
+
+LEAST_UNITS = 3
+"""Periods an unchanged replay is held to."""
+USUAL_ROWS = 4000
+"""So many calls and rows are replayed, of consecutive units."""
+MOST_ROWS = 24_000
+"""A run whose three units have more is not replayed."""
+PERIOD_WITHIN = 0.05
+IDLE_WITHIN = 0.10
+UNLINKED_SHARE = 0.05
+UNEXPLAINED_SHARE = 0.05
+LITTLE = 0.01
+"""A change that would save a smaller share of the period is worth nothing."""
+HIDDEN_BELOW = 0.05
+"""A change that would save less is asked what hides it: what with it saves more than both alone, by twice its own."""
+LEAST_COST = 0.02
+_SITES = 2
+
+
+class WorthMaker:
+    """Replays windows of a trace; what they share is computed once."""
+
+    def __init__(self, trace: Trace, clocks_disagree: bool) -> None:
+        self._trace = trace
+        self._clocks_disagree = clocks_disagree
+        self._builder: Builder | None = None
+
+    @property
+    def builder(self) -> Builder:
+        """The columns all windows share."""
+        if self._builder is None:
+            self._builder = Builder(self._trace)
+        return self._builder
+
+    def worth(self, ledger: DeviceLedger, units: list[Int64], only: tuple[str, ...] = ()) -> Worth:
+        """Return the worths of a device, given the device rows of each of its units in order of start."""
+        window = self.window(ledger, units)
+        if isinstance(window, str):
+            return Worth(window)
+        sites = _sites(ledger)
+        built = self.builder.build(window, sites)
+        now = _Outcome(built, built.program)
+        n = len(window.first_rows) - 1
+        rows = self._trace.activities
+        stamps = rows.start_ns[window.first_rows]
+        period = float(stamps[-1] - stamps[0]) / n
+        idle = _idle(rows.start_ns[built.rows], rows.end_ns[built.rows], int(stamps[0]), int(stamps[-1]))
+        replayed_idle = now.idle_ns()
+        found = Worth("", n, period, now.period_ns, idle, replayed_idle)
+        if (why := _gate(found, built.unexplained_ns)) != "":
+            return Worth(why, n, period, now.period_ns, idle, replayed_idle)
+        return Worth("", n, period, now.period_ns, idle, replayed_idle, self._changes(built, sites, only))
+
+    def window(self, ledger: DeviceLedger, units: list[Int64]) -> Window | str:
+        """Return the window of consecutive units to replay, or why there is none."""
+        rows = self._trace.activities
+        if self._clocks_disagree:
+            return "host and device clocks disagree"
+        if len(units) < LEAST_UNITS + 1:
+            return f"{len(units)} units repeat, {LEAST_UNITS + 1} are needed to see {LEAST_UNITS} periods"
+        # a unit that is told by its launches holds no rows without one: all rows of its time count
+        low, high = int(rows.start_ns[units[0]].min()), int(rows.start_ns[units[-1]].max())
+        device = self.builder.device == ledger.device
+        everything = np.flatnonzero(device & (rows.start_ns >= low) & (rows.start_ns <= high))
+        unlinked = int(np.count_nonzero(rows.call[everything] == NO_ROW))
+        if unlinked > UNLINKED_SHARE * len(everything):
+            return f"{unlinked} of {len(everything)} device rows have no launch in the trace"
+        first_rows = np.array([int(u[np.argmin(rows.start_ns[u])]) for u in units], dtype=np.int64)
+        linked = rows.call[first_rows] != NO_ROW
+        if not linked.all():
+            first_rows = first_rows[linked]
+        starts = self._trace.calls.start_ns[rows.call[first_rows]]
+        if (
+            len(first_rows) < LEAST_UNITS + 1
+            or (np.diff(starts) <= 0).any()
+            or (np.diff(rows.start_ns[first_rows]) <= 0).any()
+        ):
+            return "the first rows of its units are not launched one after the other"
+        sizes = np.array([2 * len(u) for u in units], dtype=np.int64)[: len(first_rows) - 1]
+        count = LEAST_UNITS
+        if sizes[-LEAST_UNITS:].sum() > MOST_ROWS:
+            return f"three units have more than {MOST_ROWS} calls and rows"
+        # the last units: the first ones of a run warm up
+        total = np.cumsum(sizes[::-1])
+        count = max(LEAST_UNITS, int(np.searchsorted(total, USUAL_ROWS)))
+        return Window(ledger.device, first_rows[-(min(count, len(sizes)) + 1) :])
+
+    def _changes(self, built: Built, sites: list[str], only: tuple[str, ...]) -> list[ChangeWorth]:
+        base = without_one_time(built)
+        parts = built.parts
+        halved = self._largest_kernel(built)
+        now = _Outcome(built, base).period_ns
+        wanted = only or (*CHANGES, *(SITE + s for s in sites))
+        programs: dict[str, Program] = {}
+        result: list[ChangeWorth] = []
+        for change in wanted:
+            why = missing(parts, change) or (
+                "no kernel runs" if change == "largest_kernel_halved" and not any(halved) else ""
+            )
+            if why:
+                result.append(ChangeWorth(change, None, None, None, reason=why))
+                continue
+            programs[change] = changed(base, parts, change, halved)
+            then = _Outcome(built, programs[change]).period_ns
+            result.append(ChangeWorth(change, then, now, now / then if then > 0 else None))
+        return [self._behind(c, programs, result, built, halved, now) for c in result]
+
+    def _behind(
+        self, found: ChangeWorth, programs: dict[str, Program], every: list[ChangeWorth], built: Built, halved: list[bool], now: float
+    ) -> ChangeWorth:  # fmt: skip
+        """Name what hides the worth of a change that takes host time away and is worth nothing by itself."""
+        if found.factor is None or found.share >= HIDDEN_BELOW or found.change not in _HIDEABLE:
+            return found
+        floor = next((c for c in every if c.change == "everything_free"), None)
+        if floor is not None and floor.share < LITTLE:
+            return ChangeWorth(found.change, found.period_ns, found.now_ns, found.factor, "device")
+        best, gain = "", max(LITTLE, 2 * found.share)
+        for other in every:
+            if other.factor is None or not _may_hide(other.change, found.change):
+                continue
+            both = changed(programs[other.change], built.parts, found.change, halved)
+            then = _Outcome(built, both).period_ns
+            share = 1 - then / now - max(other.share, found.share)
+            if share > gain:
+                best, gain = other.change, share
+        return ChangeWorth(found.change, found.period_ns, found.now_ns, found.factor, best) if best else found
+
+    def _largest_kernel(self, built: Built) -> list[bool]:
+        rows = self._trace.activities
+        at = built.rows
+        kernels = rows.kind[at] == RowKind.KERNEL
+        if not kernels.any():
+            return [False] * len(at)
+        total = np.bincount(rows.name[at], weights=np.where(kernels, rows.dur_ns[at], 0))
+        return ((rows.name[at] == int(np.argmax(total))) & kernels).tolist()
+
+
+_HIDEABLE = (
+    "launches_free", "no_synchronise", "no_copy_calls", "no_host_waits", "no_allocation", "no_data_loading", "no_compile",
+)  # fmt: skip
+_PART_OF = {"no_synchronise": "no_host_waits", "no_copy_calls": "no_host_waits"}
+
+
+def _may_hide(other: str, change: str) -> bool:
+    """Return whether one change can be what another is worth nothing without; a change is not behind its own part."""
+    return other in _HIDEABLE and other != change and _PART_OF.get(other) != change and _PART_OF.get(change) != other
+
+
+class _Outcome:
+    """What a program comes to."""
+
+    def __init__(self, built: Built, program: Program) -> None:
+        self._built = built
+        self.event_start, self.event_end, self.row_start, self.row_end = run(program)
+
+    @property
+    def period_ns(self) -> float:
+        """Time from unit to unit: the device's, or the host's where it would fall behind once the queue has run dry."""
+        rows, events = self._built.first_rows, self._built.first_events
+        n = len(rows) - 1
+        device = self.row_start[rows[-1]] - self.row_start[rows[0]]
+        host = self.event_start[events[-1]] - self.event_start[events[0]]
+        return max(device, host) / n
+
+    def idle_ns(self) -> int:
+        """Idle time of the device between the first rows of the first and the last unit."""
+        low, high = (self.row_start[self._built.first_rows[i]] for i in (0, -1))
+        return _idle(np.array(self.row_start), np.array(self.row_end), low, high)
+
+
+def _idle(start: Int64, end: Int64, low: int, high: int) -> int:
+    start, end = np.clip(start, low, high), np.clip(end, low, high)
+    return max(0, high - low) - intervals.length(*intervals.union(start, end))
+
+
+def _gate(found: Worth, unexplained_ns: int) -> str:
+    """Return why an unchanged replay does not carry a worth, else an empty text."""
+    if unexplained_ns > UNEXPLAINED_SHARE * found.now_ns * found.units:
+        share = unexplained_ns / (found.now_ns * found.units)
+        return f"for {share:.0%} of the time the device waits for something that the trace does not show"
+    off = abs(found.replayed_ns - found.now_ns) / found.now_ns if found.now_ns else 1.0
+    if off > PERIOD_WITHIN:
+        return f"an unchanged replay gives the period {off:.0%} off"
+    # of a device that is hardly ever idle a tenth of the idle time is nothing
+    idle_off = abs(found.replayed_idle_ns - found.idle_ns)
+    if idle_off > IDLE_WITHIN * found.idle_ns and idle_off > LITTLE * found.now_ns * found.units:
+        return f"an unchanged replay gives the idle time {idle_off / max(found.idle_ns, 1):.0%} off"
+    return ""
+
+
+def _sites(ledger: DeviceLedger) -> list[str]:
+    """Return the operators in which the device was idle for longest."""
+    cost: dict[str, int] = {}
+    for item in items(ledger):
+        if item.cls is LedgerClass.HOST_OP and item.name:
+            cost[item.name] = cost.get(item.name, 0) + item.ns
+    large = [n for n, ns in cost.items() if ns >= LEAST_COST * ledger.span_ns]
+    return sorted(large, key=lambda n: -cost[n])[:_SITES]
