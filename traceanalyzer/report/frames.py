@@ -27,6 +27,7 @@ ROW_TYPES: dict[str, type[Any]] = {
     "idle": model.IdleRow,
     "ledger": model.LedgerRow,
     "ledger items": model.LedgerItemRow,
+    "worth": model.WorthRow,
     "steps": model.StepRow,
     "findings": model.FindingRow,
 }
@@ -42,14 +43,28 @@ def report_frame(table: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 def ledger_frame(ledger: list[model.LedgerRow]) -> pd.DataFrame:
     """Return the items of the ledger, with the device and window of each."""
-    import pandas as pd
-
     rows = [
         {"device": row.device, "owner": row.owner, "window": row.window} | asdict(item)
         for row in ledger
         for item in row.items
     ]
-    frame = typed_frame(model.LedgerItemRow, rows).rename(columns={"class_": "class"})
+    return _placed(typed_frame(model.LedgerItemRow, rows).rename(columns={"class_": "class"}), rows)
+
+
+def worth_frame(ledger: list[model.LedgerRow]) -> pd.DataFrame:
+    """Return what changes are worth, with the device and window of each."""
+    rows = [
+        {"device": row.device, "owner": row.owner, "window": row.window} | asdict(worth)
+        for row in ledger
+        for worth in row.worth
+    ]
+    return _placed(typed_frame(model.WorthRow, rows), rows)
+
+
+def _placed(frame: pd.DataFrame, rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return a frame with the device and window of its rows before its columns."""
+    import pandas as pd
+
     for place, (name, dtype) in enumerate({"device": "Int64", "owner": "string", "window": "string"}.items()):
         frame.insert(place, name, pd.array([r[name] for r in rows], dtype=dtype))
     return frame
@@ -111,11 +126,12 @@ def _object(row_type: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
     model.load_every_type()
     hints = typing.get_type_hints(row_type)
     names = [f.name for f in fields(row_type) if f.metadata.get("json", True)]
+    absent = {f.name for f in fields(row_type) if f.metadata.get("absent")}
     return {
         "type": "object",
         "description": " ".join((row_type.__doc__ or "").split()),
         "properties": {n.rstrip("_"): _schema(hints[n], definitions) for n in names},
-        "required": [n.rstrip("_") for n in names],
+        "required": [n.rstrip("_") for n in names if n not in absent],
     }
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from traceanalyzer.analysis.ledger import DeviceLedger, LedgerItem, items
+from traceanalyzer.analysis.ledger import DeviceLedger, LedgerItem, Worth, items
 from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.worth.changes import CHANGES
 from traceanalyzer.report import model
 
 MOST_ITEMS = 40
 """Items a window lists; the classes have the time of all of them."""
 
 
-def _us(ns: int) -> float:
+def _us(ns: float) -> float:
     return round(ns / 1000, 6)
 
 
@@ -39,7 +40,23 @@ def _row(analysis: Analysis, ledger: DeviceLedger, clean: Callable[[str], str]) 
         after_last={c.label: _us(ns) for c, ns in ledger.after_last.classes.items()} if whole else {},
         items=[_item(analysis, ledger, i, clean) for i in found[:MOST_ITEMS]],
         items_left_out=max(0, len(found) - MOST_ITEMS),
+        worth=worth_rows(ledger.worth, clean),
+        worth_units=0 if ledger.worth.reason else ledger.worth.units,
     )
+
+
+def worth_rows(worth: Worth, clean: Callable[[str], str]) -> list[model.WorthRow]:
+    """Return what each change is worth, or for each why none can be told."""
+    if worth.reason:
+        return [model.WorthRow(change, reason=clean(worth.reason)) for change in CHANGES]
+    return [
+        model.WorthRow(clean(c.change), reason=clean(c.reason))
+        if c.period_ns is None or c.now_ns is None or c.factor is None
+        else model.WorthRow(
+            clean(c.change), _us(c.period_ns), _us(c.now_ns), round(c.factor, 6), clean(c.behind) or None
+        )
+        for c in worth.changes
+    ]
 
 
 def _item(

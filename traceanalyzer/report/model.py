@@ -263,12 +263,29 @@ class LedgerItemRow:
 
 
 @dataclass(frozen=True)
+class WorthRow:
+    """What one change would make of the period: now_us is what it is without one-time costs, factor is now over then.
+
+    Where that cannot be said there is only the ``reason``. ``behind`` names the change that hides this one, or ``device``; the worths of
+    several changes do not add.
+    """
+
+    change: str
+    period_us: float | None = field(default=None, metadata={"absent": True})
+    now_us: float | None = field(default=None, metadata={"absent": True})
+    factor: float | None = field(default=None, metadata={"absent": True})
+    behind: str | None = field(default=None, metadata={"absent": True})
+    reason: str | None = field(default=None, metadata={"absent": True})
+
+
+@dataclass(frozen=True)
 class LedgerRow:
     """Where the time of a device went: classes add up to span_us, drained_by to its idle time. Absent classes have no time.
 
     ``window`` is ``span`` or the name of an operation: from the first row of its first call to the first row of its last.
     before_first_us and after_last_us (with their classes) are the host's recorded time outside of the span, None for operations.
-    ``items`` are the largest causes; items_left_out counts the others.
+    ``items`` are the largest causes; items_left_out counts the others. ``worth`` has what changes would be worth to the units of the
+    run, of which worth_units were replayed.
     """
 
     device: int
@@ -284,6 +301,8 @@ class LedgerRow:
     after_last: dict[str, float]
     items: list[LedgerItemRow]
     items_left_out: int
+    worth: list[WorthRow]
+    worth_units: int
 
 
 @dataclass(frozen=True)
@@ -376,4 +395,6 @@ class ReportData:
         # a name that Python keeps for itself has an underscore behind it here
         values = asdict(replace(self, figures=None), dict_factory=lambda pairs: {k.rstrip("_"): v for k, v in pairs})
         del values["figures"]
+        for ledger in values["ledger"]:
+            ledger["worth"] = [{k: v for k, v in row.items() if v is not None} for row in ledger["worth"]]
         return values

@@ -79,6 +79,13 @@ class Report:
         return ledger_frame(self.data.ledger)
 
     @property
+    def worth(self) -> pd.DataFrame:
+        """One row per change and window: what it would make of the period, or why that cannot be said."""
+        from traceanalyzer.report.frames import worth_frame
+
+        return worth_frame(self.data.ledger)
+
+    @property
     def findings(self) -> pd.DataFrame:
         """One row per finding, gravest first."""
         return self._frame("findings")
