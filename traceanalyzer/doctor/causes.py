@@ -60,6 +60,7 @@ _READS_BACK = re.compile(
 )
 _POLLS = re.compile(r"StreamQuery", re.I)
 LEAST_POLLS = 2
+_UNNAMED = (LedgerClass.BETWEEN_OPS, LedgerClass.LAUNCH_STALL)
 LEAST_PAUSE_NS = 1_000_000
 PAUSE_FACTOR = 20
 MOST_PAUSES = 3
@@ -87,6 +88,17 @@ class Item:
             LedgerClass.BETWEEN_OPS: "host code outside of operators",
             LedgerClass.PROFILER: "the profiler",
         }.get(self.cls, self.cls.label.replace("_", " "))
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Waits of the host in one call (of one operator): idle time behind them, how many, and where their copies went ("to host", "to device", or empty)."""
+
+    api: str
+    operator: str
+    ns: int
+    count: int
+    direction: str
 
 
 class DeviceCauses:
@@ -166,10 +178,7 @@ class DeviceCauses:
         none = np.empty(0, dtype=np.int64)
         if len(idle) < 2 * PAUSE_FACTOR:
             return none
-        unnamed = (
-            np.isin(self.ledger.cls, (LedgerClass.BETWEEN_OPS, LedgerClass.LAUNCH_STALL, LedgerClass.OTHER_CALL))
-            & self.is_idle
-        )
+        unnamed = np.isin(self.ledger.cls, _UNNAMED) & self.is_idle
         unnamed &= ~self.after_wait & ~self.polled
         length = np.bincount(self._interval_of[unnamed], weights=self.ledger.ns[unnamed], minlength=len(idle))
         order = np.argsort(-length, kind="stable")
@@ -182,7 +191,7 @@ class DeviceCauses:
         """Which segments belong to such a pause."""
         inside = np.zeros(len(self.ledger.idle) + 1, dtype=bool)
         inside[self.pauses] = True
-        host = np.isin(self.ledger.cls, (LedgerClass.BETWEEN_OPS, LedgerClass.LAUNCH_STALL, LedgerClass.OTHER_CALL))
+        host = np.isin(self.ledger.cls, _UNNAMED)
         return self.is_idle & inside[self._interval_of] & host & ~self.after_wait & ~self.polled
 
     @cached_property
@@ -315,15 +324,13 @@ class DeviceCauses:
             result[at] = [_READS_BACK.search(o) is not None for o in self.operators(idle.waited_in[at])]
         return result
 
-    def direction(self, mask: Bool) -> str:
-        """Return where most of the copies go that the host waited for behind the segments: to host, to device, or empty."""
+    def _direction(self, intervals: Int64) -> str:
+        """Return where most of the copies go that the host waited for before the intervals: to host, to device, or empty."""
         trace = self._analysis.trace
-        at = np.flatnonzero(mask)
-        intervals = np.unique(self.ledger.interval[at])
         rows = self.copies_waited_for[intervals]
-        names = [trace.names[n].lower() for n in trace.activities.name[rows[rows != NO_ROW]].tolist()]
-        to_host = sum("dtoh" in n or "devicetohost" in n.replace(" ", "") for n in names)
-        to_device = sum("htod" in n or "hosttodevice" in n.replace(" ", "") for n in names)
+        names = [trace.names[n].lower().replace(" ", "") for n in trace.activities.name[rows[rows != NO_ROW]].tolist()]
+        to_host = sum("dtoh" in n or "devicetohost" in n for n in names)
+        to_device = sum("htod" in n or "hosttodevice" in n for n in names)
         if not to_host and not to_device:
             return ""
         return "to host" if to_host >= to_device else "to device"
@@ -334,8 +341,8 @@ class DeviceCauses:
             return np.zeros(len(self.ledger.start), dtype=bool)
         return self.after_wait & ~self.polled & (self.reads_back[self._interval_of] == read_back)
 
-    def waits_by_call(self, mask: Bool) -> list[tuple[str, str, int, int]]:
-        """Return (API, operator, time, number of intervals) of the waits that the segments lie behind, the largest first."""
+    def waits_by_call(self, mask: Bool) -> list[Wait]:
+        """Return the waits that the segments lie behind, by call and operator, the costliest first."""
         idle, trace = self.ledger.idle, self._analysis.trace
         at = np.flatnonzero(mask)
         if not len(at):
@@ -343,14 +350,18 @@ class DeviceCauses:
         intervals, which = np.unique(self.ledger.interval[at], return_inverse=True)
         ns = np.bincount(which, weights=self.ledger.ns[at])
         calls = idle.waited_in[intervals]
-        found: dict[tuple[str, str], list[int]] = {}
-        for api, operator, spent in zip(
-            trace.calls.api[calls].tolist(), self.operators(calls), ns.tolist(), strict=True
-        ):
-            total = found.setdefault((trace.apis[api], operator), [0, 0])
-            total[0] += int(spent)
-            total[1] += 1
-        return sorted(((a, o, n, c) for (a, o), (n, c) in found.items()), key=lambda w: -w[2])
+        key = trace.calls.api[calls].astype(np.int64) * (len(trace.names) + 1) + self._operator_names(calls) + 1
+        found = []
+        for k in np.unique(key).tolist():
+            mine = key == k
+            first = calls[mine][:1]
+            found.append(
+                Wait(
+                    trace.apis[trace.calls.api[first[0]]], self.operators(first)[0], int(ns[mine].sum()), int(mine.sum()),
+                    self._direction(intervals[mine]),
+                )
+            )  # fmt: skip
+        return sorted(found, key=lambda w: -w.ns)
 
     def operators(self, calls: Int64) -> list[str]:
         """Return the outermost operator that each call lies in and that is no wrapper, empty for none."""

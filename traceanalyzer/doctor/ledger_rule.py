@@ -60,9 +60,13 @@ class LedgerRule(Rule):
         """Return how much the cost matters."""
         return Severity.WARNING if device.share(mask) >= analysis.options.threshold(self.warns_from) else Severity.NOTE
 
+    def more(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> dict[str, Param]:  # noqa: ARG002 - for rules that say more
+        """Return parameters of the message besides those that all share."""
+        return {}
+
     def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
         """Return the finding of one device."""
-        params = cost_params(device, mask)
+        params = cost_params(device, mask) | self.more(analysis, device, mask)
         return self.say(
             self.name, self.severity(analysis, device, mask), self.grade, device.subject, params,
             numbers=cost_numbers(analysis, params), evidence=device.evidence(mask), remedy=self.remedy(analysis),

@@ -14,6 +14,7 @@ import numpy as np
 from traceanalyzer.analysis.ledger.classes import is_compiler
 from traceanalyzer.analysis.operations import OpFacts
 from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.doctor.finding import Severity
 from traceanalyzer.options import MEASURED_LAUNCHES, MEASURED_SHARE
 from traceanalyzer.trace.sidecar_place import CAPTURE_PREFIX
 
@@ -52,6 +53,16 @@ def measured(analysis: Analysis) -> list[OpFacts]:
     launches = int(np.count_nonzero(analysis.host.owns & analysis.chosen.calls))
     mine = sum(len(c) for op in short for c in op.iterations.calls)
     return short if mine >= analysis.options.threshold(MEASURED_SHARE) * launches else []
+
+
+def is_measured(analysis: Analysis, op: OpFacts) -> bool:
+    """Return whether an operation looks like a measurement."""
+    return any(op is m for m in measured(analysis))
+
+
+def graded(analysis: Analysis, op: OpFacts) -> Severity:
+    """Return a warning for an operation that looks like a measurement; steps of a program may differ, and are noted."""
+    return Severity.WARNING if is_measured(analysis, op) else Severity.NOTE
 
 
 def _named(analysis: Analysis, op: OpFacts) -> bool:

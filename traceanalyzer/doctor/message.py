@@ -2,7 +2,8 @@
 
 A template holds ``{parameter}`` or ``{parameter:kind}``: ``time`` (nanoseconds), ``share`` (a part of one as a percentage), ``times`` and ``factor`` (a
 ratio, three digits or one behind the point), ``name``
-(a kernel, operator or range, cut and in backquotes), ``count`` (an integer with its thousands apart). A part in brackets of the form
+(a kernel, operator or range, cut and in backquotes), ``count`` (an integer with its thousands apart),
+``often`` (once, twice, 3 times). A part in brackets of the form
 ``[[... {parameter} ...]]`` is left out where one of its parameters is None or empty.
 """
 
@@ -32,7 +33,7 @@ def short(name: str) -> str:
     return short_names([scrub_paths(name)], 60)[0]
 
 
-_SIGNATURE = re.compile(r"\w<|^(?:void|bool|int|float) ")
+_SIGNATURE = re.compile(r"\w<|^(?:void|bool|int|float) |\(.*[*&].*\)$")
 _LONGEST = 60
 
 
@@ -71,6 +72,7 @@ _KINDS: dict[str, Callable[[Any], str]] = {
     "times": lambda value: f"{value:.3g}x",
     "name": lambda value: f"`{shown_name(str(value))}`",
     "factor": lambda value: f"{value:.1f}x",
+    "often": lambda value: {1: "once", 2: "twice"}.get(value, f"{value:,} times"),
     "count": lambda value: f"{value:,}",
 }
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import QueueState
 from traceanalyzer.doctor.causes import DeviceCauses, Family, causes
 from traceanalyzer.doctor.finding import Finding, Severity
 from traceanalyzer.doctor.measured import measured
-from traceanalyzer.doctor.message import show_share, show_us
+from traceanalyzer.doctor.message import show_share, show_us, shown_name
 from traceanalyzer.doctor.registry import LEADS
 from traceanalyzer.report.model import Verdict
 from traceanalyzer.report.soundness import sound_operation
@@ -27,6 +28,7 @@ SOUND_BUSY = 0.9
 MUCH_UNKNOWN = 0.2
 """A part of the span this large without a known cause is said."""
 FEW_UNITS = 3
+LEAST_ROWS = 20
 
 
 def verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
@@ -53,13 +55,14 @@ def _verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
             "the part that was read. Record it again.",
         )
     warnings = [f for f in findings if f.severity is Severity.WARNING]
-    rows = [f for f in warnings if f.rule.startswith("TA1")]
+    rows = sorted((f for f in warnings if f.rule.startswith("TA1")), key=_rows_first)
     limits = _limits(analysis, findings)
     limit = limits[0] if limits else None
     risk = _claim_at_risk(analysis, warnings)
     device = _worst(analysis)
     if (
         (unknown := _unknown_queue(analysis))
+        and not _busy_enough(analysis, device)
         and risk is None
         and (limit is None or limit.severity is not Severity.WARNING)
     ):
@@ -101,6 +104,13 @@ def _unknown_queue(analysis: Analysis) -> str:
     """Return why no device's queue can be judged; empty where one can."""
     unknown = [d for d in analysis.devices if d.queue.state is QueueState.UNKNOWN]
     return unknown[0].queue.reason if unknown and len(unknown) == len(analysis.devices) else ""
+
+
+def _busy_enough(analysis: Analysis, device: DeviceCauses | None) -> bool:
+    """Return whether the rows alone show a device that is not held back: many of them, busy, and linked to a host whose clock agrees."""
+    if device is None or analysis.clocks.state is ClockState.DISAGREE or analysis.coverage.linked < LEAST_ROWS:
+        return False
+    return device.busy_share >= SOUND_BUSY
 
 
 def _claim_at_risk(analysis: Analysis, warnings: list[Finding]) -> Finding | None:
@@ -157,6 +167,11 @@ def _spoils(rows: Finding, limit: Finding) -> bool:
     if rows.rule == LOST and isinstance(share, float):
         return share > max(MUCH_UNKNOWN, limit.cost.share if limit.cost else 0.0)
     return rows.rule == "TA104"
+
+
+def _rows_first(f: Finding) -> tuple[bool, float]:
+    share = f.numbers.get("share")
+    return f.rule == LOST, -share if isinstance(share, float) else 0.0
 
 
 def _lead(f: Finding) -> int:
@@ -236,7 +251,7 @@ def _nothing_found(analysis: Analysis, device: DeviceCauses | None, limit: Findi
     parts = []
     if sound is not None and device.busy_share < SOUND_BUSY:
         parts.append(
-            f"`{sound.name}` is sound: between its calls the device is busy {show_share(sound.busy)} of the time (median of {sound.calls} calls)"
+            f"`{shown_name(sound.name)}` is sound: between its calls the device is busy {show_share(sound.busy)} of the time (median of {sound.calls} calls)"
         )
         if limit is not None:
             parts.append(limit.headline)
@@ -244,6 +259,9 @@ def _nothing_found(analysis: Analysis, device: DeviceCauses | None, limit: Findi
         parts.append(_queue_text(device, analysis))
         if limit is not None and limit.cost is not None and limit.cost.share >= 1 - SOUND_BUSY:
             parts.append(limit.headline)
+    unknown = device.share(device.families[Family.UNKNOWN])
+    if unknown >= MUCH_UNKNOWN:
+        parts.append(f"{show_share(unknown)} of the span has no cause in the trace ({_unknown(device)})")
     tail = f"{busy}; {_quote(analysis)}." if measured(analysis) else f"{busy}."
     return Verdict("ok", f"OK: {'; '.join(parts)}. {tail}")
 

@@ -37,11 +37,11 @@ from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import kernel, launch
-from traceanalyzer.doctor.finding import Finding, Severity
+from traceanalyzer.doctor.finding import Param, Severity
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.remedies import graph_of
-from traceanalyzer.doctor.rule import Example, us
+from traceanalyzer.doctor.rule import Example
 from traceanalyzer.options import Threshold
 from traceanalyzer.trace.tables import Bool
 
@@ -92,15 +92,9 @@ class DeviceGaps(LedgerRule):
         long = lengths[lengths >= analysis.options.threshold(LONG_GAP_US) * 1000]
         return Severity.WARNING if 2 * long.sum() >= lengths.sum() else Severity.NOTE
 
-    def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
-        """Return the finding of one device, with the length of the typical gap."""
-        found = super().judged(analysis, device, mask)
-        gap = float(np.median(_lengths(device, mask)))
-        params = found.params | {"gap_ns": gap}
-        return self.say(
-            self.name, found.severity, found.grade, found.subject, params, numbers=found.numbers | {"gap_p50_us": us(gap)},
-            evidence=found.evidence, remedy=found.remedy, cost=found.cost,
-        )  # fmt: skip
+    def more(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> dict[str, Param]:  # noqa: ARG002 - one signature for all
+        """Return the length of the typical gap."""
+        return {"gap_ns": float(np.median(_lengths(device, mask)))}
 
 
 def _lengths(device: DeviceCauses, mask: Bool) -> npt.NDArray[np.float64]:

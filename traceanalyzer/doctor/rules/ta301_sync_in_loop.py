@@ -58,7 +58,7 @@ class SyncInLoop(LedgerRule):
         ),
         "drained": Message(
             "a synchronise drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle behind {api:name}",
-            "[[Device {device}: ]]the queue ran dry {waits:count} times while the host waited in {api:name}[[ ({operator:name})]]; until it had launched again the "
+            "[[Device {device}: ]]the queue ran dry {waits:often} while the host waited in {api:name}[[ ({operator:name})]]; until it had launched again the "
             "device was idle {cost_ns:time} ({share:share} of {span_ns:time}), most of it in {top:name} ({top_ns:time})[[, {second:name} ({second_ns:time})]].",
         ),
     }
@@ -81,7 +81,8 @@ class SyncInLoop(LedgerRule):
 
     def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
         """Return the finding of one device; of one measured operation, with what timers around it read."""
-        api, operator, _, _ = device.waits_by_call(mask)[0]
+        wait = device.waits_by_call(mask)[0]
+        api, operator = wait.api, wait.operator
         waits = device.count(mask)
         params = cost_params(device, mask) | {"api": api, "operator": operator, "waits": waits}
         numbers: dict[str, Param] = cost_numbers(analysis, params) | {"synchronises": waits}

@@ -54,12 +54,12 @@ class HiddenSync(LedgerRule):
     messages: ClassVar[dict[str, Message]] = {
         "read-back": Message(
             "reading values back drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle behind {what:name}",
-            "[[Device {device}: ]]{waits:count} times the host waited in {api:name}[[ of {operator:name}]] until the queue was empty; the device was idle "
+            "[[Device {device}: ]]{waits:often} the host waited in {api:name}[[ of {operator:name}]] until the queue was empty; the device was idle "
             "{cost_ns:time} ({share:share} of {span_ns:time}) until it had launched again, most of it in {top:name} ({top_ns:time}).",
         ),
         "input-copy": Message(
             "copies to the device make the host wait: {cost_ns:time}, {share:share} of the device's span, is idle behind {what:name}",
-            "[[Device {device}: ]]{waits:count} times the host waited in {api:name}[[ of {operator:name}]] until its copy was done and the queue was empty; the "
+            "[[Device {device}: ]]{waits:often} the host waited in {api:name}[[ of {operator:name}]] until its copy was done and the queue was empty; the "
             "device was idle {cost_ns:time} ({share:share} of {span_ns:time}) until it had launched again, most of it in {top:name} ({top_ns:time}).",
         ),
         "copy-call": Message(
@@ -123,9 +123,11 @@ class HiddenSync(LedgerRule):
         behind = device.waited(read_back=True)
         inside = device.of(LedgerClass.COPY_CALL)
         read_back = device.ns(behind) >= device.ns(inside)
-        params = cost_params(device, mask)
+        params, code = cost_params(device, mask), "copy-call"
         if read_back:
-            api, operator, _, _ = device.waits_by_call(behind)[0]
+            wait = device.waits_by_call(behind)[0]
+            api, operator = wait.api, wait.operator
+            code = "input-copy" if wait.direction == "to device" else "read-back"
             params |= {
                 "api": api,
                 "operator": operator,
@@ -137,9 +139,6 @@ class HiddenSync(LedgerRule):
             params |= {
                 "api": device.items(inside)[0].what, "operator": "", "what": "", "waits": device.count(inside), "kinds": _kinds(analysis, device, inside),
             }  # fmt: skip
-        code = (
-            "copy-call" if not read_back else "input-copy" if device.direction(behind) == "to device" else "read-back"
-        )
         return self.say(
             code, self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params,
             numbers=cost_numbers(analysis, params) | {"waits": params["waits"], "operator": params["operator"]},

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import kernel, launch
@@ -67,6 +68,11 @@ class HostPause(LedgerRule):
             "[[Device {device}: ]]one idle interval of {top_longest_ns:time} ({share:share} of {span_ns:time}) is far longer than all others, and no row says "
             "what the host did in it ({top}): a garbage collection or a preempted thread looks like this. A median is sound, a mean is not.",
         ),
+        "one-stall": Message(
+            "one launch call takes {top_longest_ns:time}, {share:share} of the device's span ({top:name})",
+            "[[Device {device}: ]]one call of {top:name} takes {top_longest_ns:time} ({share:share} of {span_ns:time}), in which the device has nothing to do; the "
+            "other calls are far shorter, so a median is sound and a mean is not.",
+        ),
         "few-pauses": Message(
             "{pauses:count} pauses of the host, with nothing recorded in them, hold {cost_ns:time}, {share:share} of the device's span",
             "[[Device {device}: ]]{pauses:count} idle intervals of up to {top_longest_ns:time} hold {cost_ns:time} ({share:share} of {span_ns:time}), are far longer "
@@ -93,7 +99,9 @@ class HostPause(LedgerRule):
     def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
         """Return a note: what happens once is no property of the run."""
         params = cost_params(device, mask) | {"pauses": len(device.pauses)}
+        stalled = device.ns(mask & (device.ledger.cls == LedgerClass.LAUNCH_STALL)) * 2 > device.ns(mask)
+        code = "few-pauses" if len(device.pauses) > 1 else "one-stall" if stalled else "one-pause"
         return self.say(
-            "one-pause" if len(device.pauses) == 1 else "few-pauses", Severity.NOTE, self.grade, device.subject, params, numbers=cost_numbers(analysis, params),
+            code, Severity.NOTE, self.grade, device.subject, params, numbers=cost_numbers(analysis, params),
             evidence=device.evidence(mask, "nothing is recorded on the host"), remedy=self.remedy(analysis), cost=device.cost(mask),
         )  # fmt: skip

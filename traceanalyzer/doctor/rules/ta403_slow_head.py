@@ -38,6 +38,7 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.measured import graded
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -95,7 +96,7 @@ class SlowHead(Rule):
             )
             found.append(
                 self.finding(
-                    Severity.WARNING if share >= analysis.options.threshold(HEAD_SHARE) else Severity.NOTE,
+                    graded(analysis, op) if share >= analysis.options.threshold(HEAD_SHARE) else Severity.NOTE,
                     Grade.PROVEN,
                     on_operation(analysis, op),
                     f"insufficient warm-up of `{name}`",

@@ -37,7 +37,8 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.finding import Abstained, Finding
+from traceanalyzer.doctor.measured import graded
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -102,7 +103,7 @@ class Changepoint(Rule):
             name = short(op.iterations.name)
             found.append(
                 self.finding(
-                    Severity.WARNING,
+                    graded(analysis, op),
                     Grade.DERIVED,
                     on_operation(analysis, op),
                     f"`{name}` has two levels, {show_us(change.before)} and {show_us(change.after)}",

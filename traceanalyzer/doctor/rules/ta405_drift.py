@@ -36,7 +36,8 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.finding import Abstained, Finding
+from traceanalyzer.doctor.measured import graded
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -90,7 +91,9 @@ class Drifting(Rule):
             trend = op.steady.drift(analysis.options.threshold(DRIFT_CHANGE))
             if (
                 trend is None
-                or abs(trend.total) <= analysis.options.threshold(DRIFT_CHANGE)
+                or not analysis.options.threshold(DRIFT_CHANGE)
+                < abs(trend.total)
+                < 1  # a line that falls below nothing is no drift
                 or trend.low * trend.high <= 0
             ):
                 continue
@@ -98,7 +101,7 @@ class Drifting(Rule):
             ends = [float(np.median(values[:5])), float(np.median(values[-5:]))]
             found.append(
                 self.finding(
-                    Severity.WARNING,
+                    graded(analysis, op),
                     Grade.DERIVED,
                     on_operation(analysis, op),
                     f"`{name}` drifts by {trend.total:+.0%}",

@@ -29,11 +29,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from traceanalyzer.analysis.ledger import LedgerClass
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import kernel, launch
+from traceanalyzer.doctor.finding import Param
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example
+from traceanalyzer.trace.tables import Bool
 
 
 def _first(length: float) -> tuple[dict[str, Any], ...]:
@@ -62,9 +68,9 @@ class FirstUse(LedgerRule):
     )
     messages: ClassVar[dict[str, Message]] = {
         "first-use": Message(
-            "slow first launch: {cost_ns:time}, {share:share} of the device's span, passes in the first launch calls of kernels ({top:name})",
-            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} passes inside {intervals:count} launch calls ({top:name}, "
-            "up to {top_longest_ns:time}) that are the first of their kernel: code is loaded or libraries are set up, once per process.",
+            "slow first launch: {cost_ns:time}, {share:share} of the device's span, passes in first launch calls, most in that of {kernel:name}",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} passes inside launch calls ({top:name}, {intervals:count} in all, "
+            "up to {top_longest_ns:time}) that are the first of their kernel, most in that of {kernel:name}: code is loaded or libraries are set up, once per process.",
         )
     }
     causes = (LedgerClass.FIRST_USE,)
@@ -80,3 +86,9 @@ class FirstUse(LedgerRule):
         ),
     )
     negative: ClassVar[tuple[Example, ...]] = (Example("launches take what they take", _first(2)),)
+
+    def more(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> dict[str, Param]:
+        """Return the kernel whose first launch took longest."""
+        ledger, at = device.ledger, np.flatnonzero(mask)
+        row = int(np.argmax(np.bincount(ledger.row[at], weights=ledger.ns[at])))
+        return {"kernel": analysis.trace.names[analysis.trace.activities.name[row]]}
