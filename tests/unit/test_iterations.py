@@ -180,3 +180,13 @@ def test_one_process_on_two_devices_has_an_operation_for_each(tmp_path):
         "step (device 0)": 9_000,
         "step (device 1)": 30_000,
     }
+
+
+def test_kernels_that_look_alike_are_told_apart(tmp_path):
+    names = ["k", "k\u200b", "k ", "k #2", "/home/a/k", "/home/b/k", "void k(int)", "void k(float)"]
+    built = trace()
+    for i, name in enumerate(names):
+        built.call(100 * i, 100 * i + 5, 20 + i, name=name)
+    kernels = ta.analyze(built.write(tmp_path / "t.json")).to_dict()["kernels"]
+    shown = ["".join(c for c in k["short_name"] if c.isprintable()).strip() for k in kernels]
+    assert len(set(shown)) == len(names) == len({k["name"] for k in kernels})

@@ -44,7 +44,8 @@ class Iterations:
     ``rows`` holds the device rows of each iteration in order of start, ``calls`` its launch calls in order of time;
     both may be empty for an iteration without work. ``windows`` are the host ranges (start, end in ns) where ranges
     told iterations apart, else None. ``left_out`` launches belong to no iteration. ``how`` and ``certainty`` are for
-    people. ``process`` and ``device`` (row of ``trace.devices``) are set where the trace has several with such calls.
+    people. ``process`` and ``device`` (row of ``trace.devices``) are set where the trace has several with such calls; ``mark`` is
+    what the name ends with to tell them apart.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Iterations:
     left_out: int = 0
     process: int | None = None
     device: int | None = None
+    mark: str = ""
 
 
 def find_iterations(
@@ -181,7 +183,8 @@ def _named(trace: Trace, where: Origin, op: Iterations) -> Iterations:
         marks.append(where.mark(trace, op.process))
     if op.device is not None:
         marks.append(f"device {trace.devices[op.device].number}")
-    return replace(op, name=f"{op.name} ({', '.join(marks)})") if marks else op
+    mark = f" ({', '.join(marks)})" if marks else ""
+    return replace(op, name=op.name + mark, mark=mark)
 
 
 class _Owned:

@@ -115,7 +115,9 @@ def _config(config: str | None) -> str:
 
 def short_names(report: ReportData) -> dict[str, str]:
     """Return the name that the tables show for each full name: one row has one name wherever it is spoken of."""
-    return {row.name: row.short_name for row in (*report.kernels, *report.copies) if row.short_name.strip()}
+    return {
+        row.name: row.short_name for row in (*report.ops, *report.kernels, *report.copies) if row.short_name.strip()
+    }
 
 
 def copies(report: ReportData, top: int) -> Block | None:

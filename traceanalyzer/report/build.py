@@ -36,7 +36,8 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
     clean: Callable[[str], str] = (lambda text: text) if analysis.options.show_paths else scrub_paths
     abstained = [model.Abstention(a.rule, clean(a.reason)) for a in abstentions]
     abstained += [model.Abstention("report", reason) for reason in _other_abstentions(analysis)]
-    kernels, ops = _kernel_rows(analysis, analysis.kernels, clean), op_rows(analysis, clean)
+    kernels, copies = (_kernel_rows(analysis, table, clean) for table in (analysis.kernels, analysis.copies))
+    ops = op_rows(analysis, clean, {row.name: row.short_name for row in (*copies, *kernels)})
     if analysis.options.samples:
         from traceanalyzer.report.samples import with_samples
 
@@ -59,7 +60,7 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
         streams=_streams(analysis),
         threads=_threads(analysis),
         kernels=kernels,
-        copies=_kernel_rows(analysis, analysis.copies, clean),
+        copies=copies,
         ops=ops,
         idle=[_idle(analysis, d.idle, clean) for d in analysis.devices],
         ledger=ledger_rows(analysis, clean),
@@ -235,8 +236,22 @@ def _threads(analysis: Analysis) -> list[model.ThreadRow]:
 
 
 def _kernel_rows(analysis: Analysis, table: list[KernelFacts], clean: Callable[[str], str]) -> list[model.KernelRow]:
-    names = [clean(analysis.trace.names[k.name]) for k in table]
+    names = _told_apart([k.name for k in table], [clean(analysis.trace.names[k.name]) for k in table])
     return [_kernel_row(analysis, k, n, s) for k, n, s in zip(table, names, short_names(names), strict=True)]
+
+
+def _told_apart(codes: list[int], names: list[str]) -> list[str]:
+    """Return the names with a number where two names of the trace have become one without their folders."""
+    given: dict[int, str] = {}
+    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for code, name in zip(codes, names, strict=True):
+        shown = given.get(code, name)
+        while taken.setdefault(shown, code) != code:
+            counts[name] = counts.get(name, 1) + 1
+            shown = f"{name} #{counts[name]}"
+        given[code] = shown
+    return [given[code] for code in codes]
 
 
 def _kernel_row(analysis: Analysis, k: KernelFacts, name: str, short: str) -> model.KernelRow:

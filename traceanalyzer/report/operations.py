@@ -26,11 +26,16 @@ if TYPE_CHECKING:
     from traceanalyzer.trace.sidecar import OperationRecord
 
 
-def op_rows(analysis: Analysis, clean: Callable[[str], str]) -> list[OpRow]:
-    """Return operations, then graph replays; an operation that is nothing but graph launches is its replay."""
+def op_rows(analysis: Analysis, clean: Callable[[str], str], short: dict[str, str]) -> list[OpRow]:
+    """Return operations, then graph replays; an operation that is nothing but graph launches is its replay.
+
+    ``short`` has the short names of kernels and copies: an operation named after one is shown by it.
+    """
     found = shown_operations(analysis)
     replays = zip(analysis.replays, analysis.replay_queues, strict=True)
-    return [_operation(analysis, op, clean) for op in found] + [_replay(analysis, r, q, clean) for r, q in replays]
+    return [_operation(analysis, op, clean, short) for op in found] + [
+        _replay(analysis, r, q, clean) for r, q in replays
+    ]
 
 
 def shown_operations(analysis: Analysis) -> list[OpFacts]:
@@ -75,8 +80,9 @@ def _backlog(analysis: Analysis, op: OpFacts) -> dict[str, float | list[float]]:
     return {} if found is None else {"backlog_us": found}
 
 
-def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str]) -> OpRow:
+def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str], short: dict[str, str]) -> OpRow:
     found = op.iterations
+    own = clean(found.name.removesuffix(found.mark))
     record, sidecar = _record(analysis, found.name), analysis.trace.meta.sidecar
     interval = stats.median_interval(op.self_ns)
     launches = [len(c) for c in found.calls]
@@ -116,6 +122,7 @@ def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str]) -> 
         readings_absent={p: str(code) for p, code in op.absent.items()},
         device=analysis.trace.devices[found.device].number if found.device is not None else None,
         rank=analysis.origin.rank_of_process(found.process) if found.process is not None else None,
+        short_name=short[own] + found.mark if found.windows is None and own in short else "",
         launches_left_out=found.left_out,
         queue=str(op.queue.state),
         grade=str(op.queue.grade) if op.queue.grade else None,

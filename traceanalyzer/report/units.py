@@ -92,6 +92,7 @@ class OpRow:
     readings_absent: dict[str, str] = field(default_factory=dict)
     device: int | None = None
     rank: int | None = None
+    short_name: str = ""
     launches_left_out: int = 0
     samples_of: int = 0
     samples_us: list[float] = field(default_factory=list)

@@ -93,14 +93,30 @@ def short_names(names: list[str], width: int = SHORT_WIDTH) -> list[str]:
         for members in alike:
             for i, label in zip(members, _telling([simple[i] for i in members], width), strict=True):
                 result[i] = label
-    counted: dict[str, int] = {}
+    return _numbered(result, names, width)
+
+
+def _numbered(shorts: list[str], names: list[str], width: int) -> list[str]:
+    """Return the short names with a number behind those that look like the one of another full name."""
     taken: dict[str, str] = {}
-    for i, short in enumerate(result):
-        if taken.setdefault(short, names[i]) != names[i]:
-            counted[short] = counted.get(short, 1) + 1
-            suffix = f" #{counted[short]}"
-            result[i] = _crop(short, width - len(suffix)) + suffix
+    counted: dict[str, int] = {}
+    given: dict[tuple[str, str], str] = {}
+    result = []
+    for short, name in zip(shorts, names, strict=True):
+        if (short, name) not in given:
+            shown = short
+            while taken.setdefault(_visible(shown), name) != name:
+                counted[short] = counted.get(short, 1) + 1
+                suffix = f" #{counted[short]}"
+                shown = _crop(short, width - len(suffix)) + suffix
+            given[short, name] = shown
+        result.append(given[short, name])
     return result
+
+
+def _visible(text: str) -> str:
+    """Return what a reader sees of a text: no control or zero-width characters, blanks of one kind."""
+    return " ".join("".join(c if c.isprintable() else " " if c.isspace() else "" for c in text).split())
 
 
 def _telling(names: list[str], width: int) -> list[str]:
