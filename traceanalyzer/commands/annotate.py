@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     type=click.IntRange(0),
     default=400_000,  # about 50 MB of text, which viewers still open
     show_default=True,
-    help="Most counter steps added, and most causes; more are thinned out, keeping peaks and the longest, and it says so.",
+    help="Most counter steps added, and most causes; more are thinned out (peaks and the longest stay), which is reported.",
 )
 @limit_options
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(
     trace: str, output: str, max_steps: int, max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool
 ) -> None:  # fmt: skip
-    """Write TRACE again with the report's evidence in it, to be seen in Perfetto or chrome://tracing.
+    """Write a copy of TRACE with the report's causes and evidence in it, for Perfetto or chrome://tracing.
 
     Added behind the last event, in a process called traceanalyzer: the verdict, the cause of each idle interval, a mark
     and an arrow for each row a finding points at, and counters of queue depth and idle time per stream. The original
@@ -50,7 +50,7 @@ def command(
         raise OptionError("needs_a_file", "annotate reads its input twice", hint=f"save {what} to a file first")
     if output == "-":
         raise OptionError(
-            "needs_a_file", "annotate writes a file, and its sidecar beside it", hint="give a file name to -o"
+            "needs_a_file", "annotate writes a file, and a sidecar next to it", hint="give a file name to -o"
         )
     refuse_input_as_output(output, trace)
     limits = ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes)
@@ -67,7 +67,7 @@ def command(
     with reading_progress(progress) as callback:
         splice = Splice(trace, limits, [Sought(m.start_ns, m.dur_ns, m.name) for m in found.marks], callback)
         size = write_stream(_copy(splice, found, tables, before, trace), output)
-    for line in (*_said(splice, found, tables, output, size), *_with_sidecar(trace, tables, output)):
+    for line in (*_facts(splice, found, tables, output, size), *_with_sidecar(trace, tables, output)):
         click.echo(line, err=True)
 
 
@@ -112,7 +112,7 @@ def _copy(
 
 
 def _with_sidecar(trace: str, tables: Trace, output: str) -> Iterator[str]:
-    """Put the sidecar beside the copy, so that its report holds what the capture knew; never over another file."""
+    """Put the sidecar next to the copy, so that its report has what the capture knew; never over another file."""
     from traceanalyzer.render.escape import terminal
     from traceanalyzer.trace.sidecar import sidecar_path
 
@@ -128,16 +128,16 @@ def _with_sidecar(trace: str, tables: Trace, output: str) -> Iterator[str]:
         except FileExistsError:
             # a FIFO would be waited for, a folder or a broken link cannot be read: none of them is a sidecar
             if not target.is_file():
-                yield f"{name} is there already and no file: the copy's report will have no sidecar"
+                yield f"{name} exists already and is no file: the copy's report will have no sidecar"
             elif target.read_bytes() != content:
-                yield f"{name} was there already and is another sidecar: the copy's report will show that one"
+                yield f"{name} exists already and is another sidecar: the copy's report will show that one"
             return
-        yield f"{name}: the sidecar of the original, beside the copy"
+        yield f"{name}: the sidecar of the original, next to the copy"
     except OSError as error:
         yield f"{name}: {error.strerror}; put the original's sidecar there for the same report"
 
 
-def _said(splice: Splice, found: Annotations, tables: Trace, output: str, size: int) -> Iterator[str]:
+def _facts(splice: Splice, found: Annotations, tables: Trace, output: str, size: int) -> Iterator[str]:
     """Yield what was done, one line a fact."""
     from traceanalyzer.render.escape import terminal
     from traceanalyzer.render.format import plural
@@ -155,7 +155,7 @@ def _said(splice: Splice, found: Annotations, tables: Trace, output: str, size: 
         yield f"thinned to --max-steps: {'; '.join(map(terminal, found.thinned))}"
     missing = len(found.marks) - len(seen.places)
     if missing:
-        yield f"no arrow to {plural(missing, 'evidence row')}: made of a begin and an end event, or drawn by no event of the trace"
+        yield f"no arrow to {plural(missing, 'evidence row')}: an idle interval, or a row made of a begin and an end event"
     if seen.replaced:
         yield f"replaced {plural(seen.replaced, 'event')} of an earlier annotate"
     if seen.record.incomplete:
@@ -165,7 +165,7 @@ def _said(splice: Splice, found: Annotations, tables: Trace, output: str, size: 
         n for reason, n in meta.salvage.excluded.items() if "malformed" in reason or "not an event" in reason
     )
     if repaired:
-        yield f"{plural(repaired, 'damaged event')} of the original stand in the copy as they are; a strict viewer may refuse it"
+        yield f"{plural(repaired, 'damaged event')} of the original kept in the copy, unchanged; a strict viewer may refuse it"
     if found.marks and seen.earliest_ns is not None and seen.earliest_ns < meta.origin_ns:
         early = meta.origin_ns - seen.earliest_ns
         yield (

@@ -20,7 +20,7 @@ from traceanalyzer.render.formats import RANKS
 @click.argument("folder", metavar="DIR")
 @click.option("--format", "output_format", type=click.Choice(names(RANKS)), default="text", show_default=True)
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
-@click.option("--hta/--no-hta", default=True, help="HolisticTraceAnalysis' numbers beside, where it is installed.")
+@click.option("--hta/--no-hta", default=True, help="Add HolisticTraceAnalysis' numbers, where it is installed.")
 @click.option(
     "--late-over",
     type=Percentage(),
@@ -36,9 +36,9 @@ def command(
     folder: str, output_format: str, output: str | None, hta: bool, late_over: float, top: int,
     max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool,
 ) -> None:  # fmt: skip
-    """Report on the traces of DIR, one a rank: compute, communication and how far they overlap, idle time, queue verdicts.
+    """Report on the traces of DIR, one a rank: where the time went, who waits in collectives for whom, overlap, queue verdicts.
 
-    Traces are the .json and .json.gz files of the folder, read one at a time. The rank stands in a trace's distributedInfo,
+    Traces are the .json and .json.gz files of the folder, read one at a time. The rank is read from a trace's distributedInfo,
     else in its file name (rank3, worker-3). Ranks without a trace and files that cannot be read are listed.
     """
     from traceanalyzer.api import ranks

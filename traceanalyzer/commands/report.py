@@ -134,7 +134,7 @@ def command(
     show_paths: bool,
     max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool,
 ) -> None:  # fmt: skip
-    """Report what TRACE says: kernels, dispatch, queue state, idle time, and a verdict.
+    """Report on TRACE: a verdict, what limits the run, kernels and findings, on one screen.
 
     TRACE is Chrome/Kineto JSON (.json, .json.gz) or - for standard input.
     """

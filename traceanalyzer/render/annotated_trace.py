@@ -33,7 +33,7 @@ def render_events(found: Annotations, places: Mapping[int, _Place], record: byte
 
     ``places`` tells where the rows of the marks are drawn, by the mark's number; ``record`` is the JSON object that the
     reader of the copy needs, it becomes the arguments of the first event. Every event has the category
-    ``traceanalyzer`` and stands in a process of its own, but for the ends of flows: those lie in the row they point at.
+    ``traceanalyzer`` and is in a process of its own, except the ends of flows, which are in the row they point at.
     """
     yield b'{"ph":"M","cat":"traceanalyzer","name":"traceanalyzer_annotations","pid":%d,"tid":0,"args":%b}' % (
         PID,
@@ -90,12 +90,12 @@ def _heads(found: Annotations) -> Iterator[bytes]:
         yield _event("M", tid, "thread_name", args={"name": name})
         yield _event("M", tid, "thread_sort_index", args={"sort_index": tid})
     verdict = found.report.verdict
-    said = {"status": verdict.status, "findings": len(found.report.findings)}
+    facts = {"status": verdict.status, "findings": len(found.report.findings)}
     span = {"ts_ns": found.begin_ns, "dur_ns": found.end_ns - found.begin_ns}
-    yield _event("X", _VERDICT, _short(verdict.headline), args=said | {"headline": verdict.headline}, **span)
+    yield _event("X", _VERDICT, _short(verdict.headline), args=facts | {"headline": verdict.headline}, **span)
     for finding in found.findings_without_rows:
         yield _event(
-            "i", _VERDICT, f"{finding.rule} {finding.title}", s="t", ts_ns=found.begin_ns, args=_said(finding, "(no row to point at)", "")
+            "i", _VERDICT, f"{finding.rule} {finding.title}", s="t", ts_ns=found.begin_ns, args=_args(finding, "(no row to point at)", "")
         )  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def _causes(track: CauseTrack, tid: int) -> Iterator[bytes]:
         yield "".join(lines).encode("ascii")
 
 
-def _said(finding: FindingRow, row: str, note: str) -> dict[str, str]:
+def _args(finding: FindingRow, row: str, note: str) -> dict[str, str]:
     return {
         "severity": finding.severity, "grade": finding.grade, "subject": finding.subject, "row": row, "note": note,
         "message": finding.message, "remedy": "; ".join(finding.remedy),
@@ -136,7 +136,7 @@ def _short(text: str) -> str:
 def _mark(mark: Mark, number: int, place: _Place | None, tid: int) -> Iterator[bytes]:
     """Yield a slice of the row's own time on the finding's track, an instant over all tracks, and a flow to the row."""
     name = f"{mark.finding.rule} {mark.finding.title}"
-    args = _said(mark.finding, mark.what, mark.note) | {"at_us": mark.at_us, "number": number + 1}
+    args = _args(mark.finding, mark.what, mark.note) | {"at_us": mark.at_us, "number": number + 1}
     yield _event("X", tid, f"{name}: {_short(mark.what)}", ts_ns=mark.start_ns, dur_ns=mark.dur_ns or 0, args=args)
     yield _event("i", tid, name, s="g", ts_ns=mark.start_ns, args={"at_us": mark.at_us, "number": number + 1})
     if place is None:

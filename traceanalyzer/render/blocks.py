@@ -114,7 +114,7 @@ def _config(config: str | None) -> str:
 
 
 def short_names(report: ReportData) -> dict[str, str]:
-    """Return the name that the tables show for each full name: one row has one name wherever it is spoken of."""
+    """Return the name that the tables show for each full name: a row has the same name everywhere."""
     return {
         row.name: row.short_name for row in (*report.ops, *report.kernels, *report.copies) if row.short_name.strip()
     }
@@ -145,7 +145,7 @@ def ops(report: ReportData, top: int) -> Block | None:
         ]
         for op in report.ops[:top]
     ]  # fmt: skip
-    notes = [f"told apart by {op.method}: {op.how} ({op.certainty})" for op in report.ops[:top]]
+    notes = [f"calls found by {op.method}: {op.how} ({op.certainty})" for op in report.ops[:top]]
     notes += [
         f"{short.get(op.name, op.name)}: a cache clear of {show.us(op.clear_p50_us)} us leads each call; it counts in no self-time"
         for op in report.ops[:top]
@@ -387,7 +387,7 @@ def trace_lines(report: ReportData) -> list[str]:
 
 
 def clock_line(report: ReportData) -> str:
-    """Return how host and device clock stand to each other, empty when they agree."""
+    """Return how host and device clock differ, empty where they agree."""
     clock = report.clock
     if clock.state in ("agree", "unknown"):
         return ""

@@ -18,7 +18,7 @@ def render_csv(report: ReportData) -> str:
     """Return kernels, copies and the variants of each, one row per line, ``table`` saying which.
 
     An absent value is an empty cell. Text that a spreadsheet would run as a formula gets an apostrophe, and
-    characters that act on a terminal stand as escapes, for a CSV is printed there when no file is named.
+    characters that act on a terminal are escaped, since a CSV is printed there when no file is named.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -60,7 +60,7 @@ def markdown(text: str, limit: int = MAX_TEXT) -> str:
     """Return the text as plain Markdown that GitHub renders as the same text and nothing else.
 
     Markup is escaped, angle brackets and ampersands become entities, and what GitHub would turn into a
-    mention, link, issue reference or emoji is broken by an entity that shows nothing. The text must not stand
+    mention, link, issue reference or emoji is broken by an entity that shows nothing. The text must not be
     at the beginning of a line, where a ``#`` or ``-`` would still count.
     """
     text = terminal(text, limit)
@@ -84,7 +84,7 @@ def markdown_code(text: str, limit: int = MAX_TEXT) -> str:
 
 
 def code_spans(text: str) -> str:
-    """Return our own sentence as HTML, escaped, with what stands in backquotes as code."""
+    """Return our own sentence as HTML, escaped, with text in backquotes as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", _html.escape(text, quote=True))
 
 

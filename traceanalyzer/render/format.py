@@ -9,7 +9,7 @@ NA = "n/a"
 
 
 def _known(value: float | None) -> TypeGuard[float]:
-    # the model promises no NaN; should one come, it must not stand in a table as if it had been measured
+    # the model promises no NaN; should one come, it must not be shown as if it had been measured
     return value is not None and isfinite(value)
 
 

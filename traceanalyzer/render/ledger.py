@@ -282,7 +282,7 @@ def cause_table(report: ReportData, most: int) -> Block | None:
     several, short = len(rows) > 1, short_names(report)
     cells = [
         [
-            named(item, short) or short.get(item.before, item.before), word(item.class_), show.duration(item.us), show.percent(item.share), when(item),
+            named(item, short) or f"before {short.get(item.before, item.before)}", word(item.class_), show.duration(item.us), show.percent(item.share), when(item),
             *([device(row).removeprefix("device ")] if several else []),
         ]
         for row, item in found

@@ -12,7 +12,7 @@ from traceanalyzer.render.ledger import cause_table, one_line, spans
 from traceanalyzer.render.marker import marker
 from traceanalyzer.render.measured import conditions_lines, measured_in
 from traceanalyzer.render.opinion import opinion_line
-from traceanalyzer.render.steps import steps_line
+from traceanalyzer.render.steps import of_models, steps_line
 from traceanalyzer.report.model import FindingRow, ReportData
 
 MAX_LINES = 60
@@ -26,7 +26,7 @@ _LEDGERS = 4
 
 @dataclass(frozen=True)
 class _Limits:
-    """How many rows stand open, and how many characters of the trace one text may hold."""
+    """How many rows are shown, and how many characters of the trace one text may hold."""
 
     kernels: int
     findings: int
@@ -43,7 +43,7 @@ STATUS_WORDS = {"ok": "OK", "suspect": "SUSPECT", "cannot-judge": "CANNOT JUDGE"
 def render_markdown(report: ReportData, *, top: int = 10) -> str:
     """Return the report as Markdown; ``top`` kernels, fewer where the bounds ask for it.
 
-    The verdict, the kernel table and the findings stand open; everything else is folded. Only the kernel
+    The verdict, the causes, the kernel table and the findings are open; everything else is folded. Only the kernel
     rows and the findings vary in number, so they are what is shortened, and a line says by how many.
     """
     rounds = ((top, 8), (top, 5), (top, 3), (min(top, 8), 3), (min(top, 5), 3), (3, 2), (1, 1))
@@ -83,17 +83,14 @@ def _lines(report: ReportData, limits: _Limits) -> list[str]:
             "",
         ]
     lines += _findings(report, limits)
-    if not measured_in(report):  # which holds the model's predictions already
+    if not measured_in(report) and not of_models(
+        report
+    ):  # the first holds predictions, and nobody times a step by events
         lines += _ladder(report)
-    lines += _folded("Queue, idle time and linkage", _details(report, limits))
     if (second := opinion_line(report, _OPINION_ROWS)) is not None:
-        said = "<br>".join(markdown(n, limits.reason) for n in second[1].split("\n"))
-        lines += _folded(second[0], [f"<sub>{said}</sub>"])
-    if report.abstentions:
-        reasons = blocks.abstentions(report)
-        said = "<br>".join(markdown(f"{rules}: {reason}", limits.reason) for rules, reason in reasons[:_REASONS])
-        more = f"<br>and {len(reasons) - _REASONS} more" if len(reasons) > _REASONS else ""
-        lines += _folded(f"Not judged ({len(report.abstentions)})", [said + more])
+        rows = "<br>".join(markdown(n, limits.reason) for n in second[1].split("\n"))
+        lines += _folded(second[0], [f"<sub>{rows}</sub>"])
+    lines += _folded(*_not_judged(report, limits))
     lines += [f"<sub>{markdown(blocks.conditions(report), limits.note)}</sub>"]
     return lines
 
@@ -119,8 +116,8 @@ def _measured(report: ReportData, limits: _Limits) -> list[str]:
         return []
     notes = [*found[0].notes, *conditions_lines(report.capture)]
     more = [f"{show.plural(len(found) - 1, 'more operation')} in the JSON report"] if len(found) > 1 else []
-    said = "<br>".join(markdown(n, limits.reason) for n in (*notes[:_REASONS], *more))
-    return [f"**{markdown(found[0].title, _NAME)}**", "", *pipe_table(found[0]), "", f"<sub>{said}</sub>", ""]
+    text = "<br>".join(markdown(n, limits.reason) for n in (*notes[:_REASONS], *more))
+    return [f"**{markdown(found[0].title, _NAME)}**", "", *pipe_table(found[0]), "", f"<sub>{text}</sub>", ""]
 
 
 def pipe_table(block: blocks.Block) -> list[str]:
@@ -172,9 +169,9 @@ def _ladder(report: ReportData) -> list[str]:
     # one line of readings: ten rows would cost the kernel table its place
     across = blocks.Block("", [row[0] for row in block.rows], [[row[1] for row in block.rows]], frozenset())
     symbols = next(n for n in block.notes if n.startswith("symbols"))
-    said = f"{operations.rows[0][0]}; {operations.notes[0]}; {symbols}"
+    basis = f"{operations.rows[0][0]}; {operations.notes[0]}; {symbols}"
     return _folded(
-        "What each protocol would have read (us)", [*pipe_table(across), "", f"<sub>{markdown(said, 400)}</sub>"]
+        "What each protocol would have read (us)", [*pipe_table(across), "", f"<sub>{markdown(basis, 400)}</sub>"]
     )
 
 
@@ -183,19 +180,16 @@ def _folded(title: str, body: list[str]) -> list[str]:
     return [f"<details><summary>{markdown(title, 80)}</summary>", "", *body, "", "</details>", ""]
 
 
-def _details(report: ReportData, limits: _Limits) -> list[str]:
-    parts: list[str] = []
-    for block in (blocks.devices(report), blocks.idle(report), blocks.threads(report, 3)):
-        if block is None:
-            continue
-        kept = blocks.Block(block.title, block.columns, block.rows[:1], block.names)
-        parts += [*pipe_table(kept), ""]
-    clock = blocks.clock_line(report)
-    last = [markdown(report.coverage.sentence, limits.note)] + ([markdown(clock, 200)] if clock else [])
-    more = max(len(report.devices), len(report.threads), len(report.idle)) - 1
-    if more > 0:
-        last.append(f"{show.plural(more, 'more row')} in the JSON report")
-    return [*parts, "<br>".join(last)]
+def _not_judged(report: ReportData, limits: _Limits) -> tuple[str, list[str]]:
+    """Return what was not judged, and on what the host's numbers rest."""
+    reasons = blocks.abstentions(report)
+    lines = [markdown(f"{rules}: {reason}", limits.reason) for rules, reason in reasons[:_REASONS]]
+    lines += [f"and {len(reasons) - _REASONS} more"] if len(reasons) > _REASONS else []
+    lines.append(markdown(report.coverage.sentence, limits.note))
+    if clock := blocks.clock_line(report):
+        lines.append(markdown(clock, 200))
+    title = f"Not judged ({len(report.abstentions)}), and linkage" if report.abstentions else "Linkage"
+    return title, ["<br>".join(lines)]
 
 
 def markdown_report(report: ReportData, settings: RenderSettings) -> str:

@@ -15,7 +15,7 @@ def marker(name: str = "", kind: str = MARKER) -> str:
 
     ``name`` is percent-encoded as in an address, and so is every ``-`` that follows another: HTML ends a comment at
     ``-->`` and ``--!>``, older Markdown refuses ``--`` altogether. Two names never share a marker: what is cut from a
-    long one is told apart by a hash.
+    long one is distinguished by a hash.
     """
     data = name.encode("utf-8", "surrogatepass")
     text = quote(data if len(name) <= _MOST else name[:_MOST].encode("utf-8", "surrogatepass"), safe="")

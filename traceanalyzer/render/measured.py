@@ -1,4 +1,4 @@
-"""What a capture measured, as blocks: the readings with the model's prediction beside them, and what they hang on."""
+"""What a capture measured, as blocks: the readings with the model's predictions, and the conditions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _correctness(record: OperationRecord) -> str:
     numbers = f"max abs error {c.max_abs_error:.3g}" if c.max_abs_error is not None else ""
     limits = f"allowed rtol {c.rtol:.3g}, atol {c.atol:.3g}" if c.rtol is not None and c.atol is not None else ""
     if limits.removeprefix("allowed ") in c.reason:
-        limits = ""  # the reason says them already
+        limits = ""  # the reason has them already
     words = "; ".join(x for x in (numbers, limits, f"against {c.reference}" if c.reference else "") if x)
     return f"result right: {words}" if c.passed else f"{c.reason} ({words})"
 

@@ -38,7 +38,7 @@ def opinion(report: ReportData, most: int = 100) -> Block | None:
     if open_rows:
         notes.append(f"unexplained: what no cause accounts for, in {show.plural(len(open_rows), 'row')}")
     elif letters:
-        notes.append("each cause is verified: taken away, the number changes by what stands at its letter")
+        notes.append("each cause is verified: without it, the number changes by the amount at its letter")
     if len(found.rows) > most:
         notes.append(f"{show.plural(len(found.rows) - most, 'more row')} in the JSON report")
     columns = ["quantity (us)", "ours", "theirs", "ours - theirs"]

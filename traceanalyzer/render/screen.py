@@ -8,6 +8,7 @@ from traceanalyzer.render.blocks import Line, Lines, Part
 from traceanalyzer.render.console import render_parts
 from traceanalyzer.render.ledger import brief_ledger
 from traceanalyzer.render.measured import measured_in
+from traceanalyzer.render.opinion import opinion
 from traceanalyzer.render.sections import STATUS_STYLE
 from traceanalyzer.render.steps import brief_steps
 from traceanalyzer.report.model import ReportData
@@ -15,6 +16,7 @@ from traceanalyzer.report.model import ReportData
 LINES = 40
 """Lines that the report is fitted to; with a long verdict and a captured operation it may take a few more."""
 _FEWEST_KERNELS = 3
+_OPINION_ROWS = 8
 
 
 def render_screen(report: ReportData, *, top: int = 10, width: int = WIDTH, color: bool = False) -> str:
@@ -40,4 +42,6 @@ def _before_the_kernels(report: ReportData, width: int) -> list[Part]:
 
 def _after_the_kernels(report: ReportData) -> list[Part]:
     last = [Line(text) for text in [brief.not_judged(report)] if text]
-    return [brief.findings(report), Lines("", [*last, brief.footer(report)])]
+    # asked for by an option, so it has its place whatever its length
+    second = opinion(report, _OPINION_ROWS)
+    return [brief.findings(report), *([second] if second else []), Lines("", [*last, brief.footer(report)])]

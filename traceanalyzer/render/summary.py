@@ -1,8 +1,8 @@
 """The compact report for a pull request comment and for a step summary: one table, bounded whatever the trace.
 
-Several of them stand one after the other, so each is far below a comment's 65,536 characters. Two runs of one
+Several of them follow one another in a comment, so each is far below a comment's 65,536 characters. Two runs of one
 benchmark differ in their measured numbers alone: nothing here tells a time of day, a point in the trace or a machine,
-and versions stand in the line of conditions only.
+and versions are in the line of conditions only.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _lines(report: ReportData, limits: _Limits, command: str) -> list[str]:
             "",
         ]
     elif kernels is not None:
-        # a kernel's variants stand in the whole report; here each kernel has one row
+        # the whole report has a kernel's variants; here each kernel has one row
         rows = [row for row in kernels.rows if not row[0].startswith("  ")]
         notes = " · ".join(markdown(n, 200) for n in [kernels.title, *kernels.notes])
         table = pipe_table(blocks.Block(kernels.title, kernels.columns, rows))
@@ -116,20 +116,20 @@ def _findings(findings: list[FindingRow], limits: _Limits) -> list[str]:
 def _finding(finding: FindingRow, limits: _Limits) -> str:
     name = f"{markdown(finding.rule, 20)} {markdown(finding.title, 40)}"
     text = f"- **{name}** ({finding.severity}, {markdown(finding.grade, 20)}): {markdown(finding.message, limits.sentence)}"
-    # where it was seen stands in the whole report: a point in time differs in every run
+    # the whole report has where it was seen: a point in time differs in every run
     return f"{text} *{markdown(finding.remedy[0], limits.line).strip()}.*" if finding.remedy else text
 
 
 def _not_judged(report: ReportData, limits: _Limits) -> str:
     reasons = blocks.abstentions(report)
-    said = "; ".join(markdown(f"{rules}: {reason}", limits.line) for rules, reason in reasons[:_REASONS])
+    shown = "; ".join(markdown(f"{rules}: {reason}", limits.line) for rules, reason in reasons[:_REASONS])
     more = f"; and {len(reasons) - _REASONS} more" if len(reasons) > _REASONS else ""
-    return f"<sub>Not judged ({len(report.abstentions)}): {said}{more}</sub>"
+    return f"<sub>Not judged ({len(report.abstentions)}): {shown}{more}</sub>"
 
 
 def _conditions(report: ReportData, limits: _Limits) -> str:
     about = blocks.trace_lines(report)
-    # the name stands in the heading already
+    # the heading has the name already
     about[0] = about[0].removeprefix(f"{report.trace.name}: ")
     if len(about) > _CONDITION_LINES:
         about[_CONDITION_LINES:] = [f"{len(about) - _CONDITION_LINES} more notes on the file in the whole report"]

@@ -1,4 +1,4 @@
-"""What an annotated trace shows beside the original: the verdict, the rows each finding points at, and counters."""
+"""What annotate adds to a trace: the verdict, why devices idle, the rows each finding points at, and counters."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Annotations:
 def annotate_report(
     analysis: Analysis, findings: Sequence[Finding], report: ReportData, most_steps: int
 ) -> Annotations:
-    """Return what to add for a report: each row that stands as evidence in it, and at most ``most_steps`` counter steps."""
+    """Return what to add for a report: each row that is evidence in it, and at most ``most_steps`` counter steps."""
     rows, origin = analysis.trace.activities, analysis.trace.meta.origin_ns
     tracks, reason = counters(analysis, most_steps)
     causes = cause_tracks(analysis, most_steps) if analysis.clocks.state is not ClockState.DISAGREE else []

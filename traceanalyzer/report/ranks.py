@@ -1,4 +1,4 @@
-"""The traces of one job, rank by rank: what each device did, its queue verdict, HTA's numbers beside, and who is late."""
+"""The traces of one job, rank by rank: what each device did, its queue verdict, HTA's numbers, who is late, and who waits for whom."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _IN_NAME = re.compile(r"(?i)(?:rank|worker)[-_ ]?(\d{1,7})")
 
 @dataclass(frozen=True)
 class HtaNumbers:
-    """What HTA says of the rank, as it is shipped; ``error`` says why it says nothing. Differences: docs/second-opinion.md."""
+    """HTA's numbers for the rank, as it is shipped; ``error`` is why there are none. Differences: docs/second-opinion.md."""
 
     error: str = ""
     span_us: float | None = None
@@ -146,7 +146,7 @@ class RanksData:
 
 
 def rank_of(recorded: int | None, file: str) -> tuple[int | None, str]:
-    """Return the rank of a trace and what says so."""
+    """Return the rank of a trace and where it was found."""
     if recorded is not None:
         return recorded, "distributedInfo"
     match = _IN_NAME.search(file)
@@ -335,7 +335,7 @@ def _headline(rows: list[RankRow], lost: list[LostTrace], missing: list[int], co
         parts.append(
             f"Incomplete: {_number(len(missing), 'rank')} without a trace, {_number(len(lost), 'file')} that cannot be used."
         )
-    return " ".join(parts) or f"No rank of {len(rows)} stands out."
+    return " ".join(parts) or f"No rank of {len(rows)} differs from the others."
 
 
 def _number(count: int, word: str) -> str:
