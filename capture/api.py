@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,6 +98,21 @@ def capture_call(
     observe: Observer = lambda *_: None,
 ) -> Capture:  # fmt: skip
     """Do what :func:`capture` does for a function whose arguments may have any names, ``out`` and ``name`` too."""
+    return begin_call(
+        fn, args, kwargs, out=out, protocols=protocols, warmup=warmup, iters=iters, reference=reference, tolerance=tolerance, name=name,
+        budget_s=budget_s, device=device, framework=framework, seed=seed, bytes_moved=bytes_moved, flops=flops, with_host=with_host,
+        inputs=inputs, observe=observe,
+    ).finish()  # fmt: skip
+
+
+def begin_call(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, out: str | Path, protocols: str | tuple[str, ...] = "all",
+    warmup: int = 10, iters: int = 100, reference: Callable[..., Any] | None = None, tolerance: Tolerances | None = None,
+    name: str | None = None, budget_s: float = 30.0, device: str | Device = "auto", framework: str = "auto", seed: int | None = None,
+    bytes_moved: int | None = None, flops: int | None = None, with_host: bool = False, inputs: Mapping[str, str] | None = None,
+    observe: Observer = lambda *_: None,
+) -> Begun:  # fmt: skip
+    """Return a capture that has begun and measured nothing; :func:`together` runs several in turns."""
     chosen = chosen_protocols((protocols,) if isinstance(protocols, str) else tuple(protocols))
     if iters < 1 or warmup < 0 or not budget_s > 0:
         raise OptionError(
@@ -120,7 +135,7 @@ def capture_call(
         label, call, args, kwargs, reference, tolerance, dict(inputs) if inputs is not None else describe_inputs(args, kwargs),
         bytes_moved, flops, seed, tuple(earlier_ns),
     )  # fmt: skip
-    return run(
+    return begin(
         adapter, operation, Settings(chosen, warmup, iters, budget_s), Path(out), observe=observe, with_host=with_host
     )
 
@@ -135,6 +150,52 @@ def run(
     with_host: bool = False,
 ) -> Capture:
     """Run one session and write its files; see :func:`capture`."""
+    return begin(device, operation, settings, out, observe=observe, with_host=with_host).finish()
+
+
+@dataclass
+class Begun:
+    """A capture that runs in turns. ``failure`` is what ended it early, once something did."""
+
+    session: Session
+    turns: Iterator[None]
+    end: Callable[[], Capture]
+    failure: TraceAnalyzerError | None = None
+
+    def finish(self) -> Capture:
+        """Run what is left of it and return what it made. Raises CaptureUnavailable."""
+        for _ in self.turns:
+            pass
+        return self.end()
+
+
+def together(begun: list[Begun]) -> list[Capture | None]:
+    """Run captures in turns: each round of one lies beside the same round of the others. One that fails is None, with its failure."""
+    found: list[Capture | None] = [None] * len(begun)
+    running = dict(enumerate(begun))
+    while running:
+        for place, one in list(running.items()):
+            try:
+                next(one.turns)
+            except StopIteration:
+                found[place] = one.end()
+                del running[place]
+            except TraceAnalyzerError as error:
+                one.failure = error
+                del running[place]
+    return found
+
+
+def begin(
+    device: Device,
+    operation: Operation,
+    settings: Settings,
+    out: Path,
+    *,
+    observe: Observer = lambda *_: None,
+    with_host: bool = False,
+) -> Begun:
+    """Return a session that will write its files into ``out``; see :func:`capture`."""
     trace = out / TRACE_NAME
     target = sidecar_path(trace)
     try:
@@ -191,10 +252,13 @@ def run(
         halfway=lambda: samples.extend(clocks.sample("during")),
         calibration=base.calibration,
     )
-    session.run()
-    samples.extend(clocks.sample("after"))
-    keep(session.record)
-    return Capture(build(session.record), out, trace if trace.is_file() else None)
+
+    def end() -> Capture:
+        samples.extend(clocks.sample("after"))
+        keep(session.record)
+        return Capture(build(session.record), out, trace if trace.is_file() else None)
+
+    return Begun(session, session.turns(), end)
 
 
 def describe_inputs(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, str]:

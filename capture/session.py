@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,7 @@ class Settings:
     budget_s: float = 30.0
 
 
+NOT_SO_FAR = "the capture did not come so far"
 _ENOUGH_TO_TELL = 20
 _LEAST_PROFILED = 6
 """Under six calls a median has no 95 % interval."""
@@ -84,7 +85,7 @@ class Session:
     ) -> None:  # fmt: skip
         self._device, self._operation, self._settings, self._trace = device, operation, settings, trace
         self._observe, self._keep, self._halfway = observe, keep, halfway
-        self._stage, self._calls, self._deadline_ns = "the first call", 0, 0
+        self._stage, self._calls, self._spent_ns = "the first call", 0, 0
         self._calibration = calibration or Calibration()
         self._samples: dict[str, list[float]] = {p: [] for p in settings.protocols}
         self._reasons: dict[str, str] = {}
@@ -93,12 +94,12 @@ class Session:
         self.record = OperationRecord(
             name=operation.name,
             inputs=dict(operation.inputs),
-            warm_up=WarmUp(0, 0, 0.0, False, "the capture did not come so far"),
+            warm_up=WarmUp(0, 0, 0.0, False, NOT_SO_FAR),
             flush=Flush(),
-            correctness=Correctness(None, "the capture did not come so far"),
+            correctness=Correctness(None, NOT_SO_FAR),
             protocols=[],
-            agreement=Agreement(None, None, "the capture did not come so far"),
-            inflation_missing="the capture did not come so far",
+            agreement=Agreement(None, None, NOT_SO_FAR),
+            inflation_missing=NOT_SO_FAR,
             bytes_moved=operation.bytes_moved,
             flops=operation.flops,
             seed=operation.seed,
@@ -106,18 +107,26 @@ class Session:
 
     def run(self) -> OperationRecord:
         """Return the finished record. Raises CaptureUnavailable where the function fails; the record so far is kept."""
+        for _ in self.turns():
+            pass
+        return self.record
+
+    def turns(self) -> Iterator[None]:
+        """Measure in steps: what comes before the rounds, each round, what comes behind. Sessions in turn share what drifts.
+
+        Raises CaptureUnavailable where the function fails; ``record`` is finished when the last step is done.
+        """
         try:
-            return self._run()
-        except (CaptureUnavailable, KeyboardInterrupt):
+            yield from self._turns()
+        except (CaptureUnavailable, KeyboardInterrupt, GeneratorExit):
             self._write()
             raise
         except BaseException as error:
             self._write()
             raise self._failure(error) from error
 
-    def _run(self) -> OperationRecord:
+    def _turns(self) -> Iterator[None]:
         operation, device, settings = self._operation, self._device, self._settings
-        self._deadline_ns = device.now_ns() + int(settings.budget_s * 1e9)
         before = correctness.snapshot((operation.args, operation.kwargs)) if operation.reference else None
         self._observe("first call", 0, 1)
         start = device.now_ns()
@@ -151,21 +160,21 @@ class Session:
         if planned.note:
             self.notes.append(planned.note)
         self._write()
-        self._rounds(timed, planned)
+        yield
+        yield from self._rounds(timed, planned)
         if Profiler.key in settings.protocols:
-            left = max(self._deadline_ns - device.now_ns(), budget_ns // 10)
+            left = max(budget_ns - self._spent_ns, budget_ns // 10)
             fitting = max(_LEAST_PROFILED, int(left / (2 * max(level, 1.0))))  # the loop runs once without the profiler
             self._profile(min(settings.iterations, max(planned.round_calls * planned.rounds, 1), fitting))
         self._check_steadiness()
         self._check_again(before)
         self._write()
-        return self.record
 
     def _call(self) -> Any:
         self._calls += 1
         return self._operation.call()
 
-    def _rounds(self, timed: list[Protocol], planned: Plan) -> None:
+    def _rounds(self, timed: list[Protocol], planned: Plan) -> Iterator[None]:
         """Run every protocol in every round, each round beginning with another one: drift then falls on all alike."""
         ready = []
         for protocol in timed:
@@ -179,11 +188,12 @@ class Session:
                 self._reasons[protocol.key] = reason
             else:
                 ready.append((protocol, calls))
-        done = 0
+        done, budget_ns = 0, int(self._settings.budget_s * 1e9)
         for turn in range(planned.rounds):
+            begun = self._device.now_ns()  # a turn of this session alone: others may run between two of them
             if turn == planned.rounds // 2:
                 self._halfway()
-            if done and self._device.now_ns() >= self._deadline_ns:
+            if done and self._spent_ns >= budget_ns:
                 self.notes.append(
                     f"the budget of {self._settings.budget_s:g} s ended after {done} of {planned.rounds} rounds"
                 )
@@ -202,8 +212,10 @@ class Session:
                     self._reasons[protocol.key] = reason
                 self._parameters[protocol.key] |= protocol.parameters()
             done += 1
+            self._spent_ns += self._device.now_ns() - begun
             self._count_rounds(timed, done)
             self._write()
+            yield
 
     def _alone(self, step: Callable[[], None]) -> str:
         """Run one step of one protocol; return why that protocol has no reading, empty where all went well.
@@ -335,7 +347,7 @@ class Session:
         results = []
         for key in self._settings.protocols:
             samples = [round(s / 1000, 4) for s in self._samples[key]]
-            reason = self._reasons.get(key, "") or ("" if samples else "the capture did not come so far")
+            reason = self._reasons.get(key, "") or ("" if samples else NOT_SO_FAR)
             values = np.array(samples, dtype=np.float64)
             interval = stats.median_interval(values)
             column = Profiler.column if key == Profiler.key else next(p.column for p in TIMED if p.key == key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,10 @@ class Absence:
 
 @dataclass(frozen=True)
 class Survey:
-    """An operator and a device: which names there are, and what is absent. ``preset`` and ``dtype`` are known to it."""
+    """An operator and a device: which names there are, and what is absent. ``preset`` and ``dtype`` are known to it.
+
+    ``axes``: of a function of the user's, as its file declares them; ``functions``: what else that file could be held against.
+    """
 
     operator: str
     summary: str
@@ -40,6 +43,8 @@ class Survey:
     directions: list[str]
     implementations: list[str]
     absent: list[Absence]
+    axes: dict[str, list[int | float | str]] = field(default_factory=dict)
+    functions: list[str] = field(default_factory=list)
 
     def absence(self, implementation: str, dtype: str) -> Absence | None:
         """Return why a row is n/a, None where it can be timed."""
@@ -49,7 +54,7 @@ class Survey:
 def write_survey(job: Job) -> None:
     """Write the survey of the operator ``job.survey`` into ``job.out``. Raises OptionError for an unknown name."""
     folder = Path(job.out)
-    found = survey(job.survey, job.preset, job.device)
+    found = function_survey(job.survey, job.device) if ":" in job.survey else survey(job.survey, job.preset, job.device)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SURVEY_NAME).write_bytes(msgspec.json.encode(found))
 
@@ -93,3 +98,19 @@ def survey(name: str, preset: str, device: str) -> Survey:
         implementations=list(operator.implementations),
         absent=absent,
     )
+
+
+def function_survey(target: str, device: str) -> Survey:
+    """Return what can be timed of ``FILE.py:FUNCTION``: its implementations and axes. Raises OptionError and CaptureUnavailable."""
+    from traceanalyzer.capture.frameworks import open_device
+    from traceanalyzer.capture.target import axes_of, implementations_of, module_of
+
+    where, _, function = target.rpartition(":")
+    module = module_of(where)
+    known = implementations_of(module, function)
+    functions = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_") and n not in known]
+    summary = (known[function].__doc__ or "").strip().splitlines()
+    return Survey(
+        operator=function, summary=summary[0][:200] if summary else "", device=open_device("pytorch", device).facts(), preset="", sizes={},
+        dtypes=[], directions=[], implementations=list(known), absent=[], axes=axes_of(module, function), functions=functions,
+    )  # fmt: skip

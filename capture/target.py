@@ -13,8 +13,8 @@ import importlib.util
 import inspect
 import math
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +39,7 @@ class Asked:
     seed: int = 0
     tolerance: tuple[float, float] | None = None
     direction: str = "forward"
+    axes: Mapping[str, int | float | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,9 @@ def load(asked: Asked, device: str) -> Target:
             "only a kernel of this project has a direction",
             hint="name a function that runs the backward",
         )
-    module = _module(where)
+    module = module_of(where)
     fn = _named(module, function, where)
+    chosen = implementation_of(module, function, asked.implementation, where) if asked.implementation else fn
     for option, name in (("--preset", asked.preset), ("--dtype", asked.dtype)):
         if name and not _maker(module, function, asked.inputs):
             raise OptionError(
@@ -82,7 +84,7 @@ def load(asked: Asked, device: str) -> Target:
                 f"{option} needs an input maker, and '{where}' has none",
                 hint=f"define {function}_inputs(preset=..., dtype=...)",
             )
-    args, kwargs = _arguments(module, fn, function, asked, device)
+    args, kwargs = _arguments(module, chosen, function, asked, device)
     reference = (
         _named(module, asked.reference, where)
         if asked.reference
@@ -95,11 +97,50 @@ def load(asked: Asked, device: str) -> Target:
             f"the tolerance beside {function} is {tolerance!r}"[:200],
             hint="write TOLERANCE = (rtol, atol)",
         )
+    if reference is None and chosen is not fn:
+        reference = fn  # implementations are held to each other where nothing else is given
     return Target(
-        function, fn, args, kwargs, reference if callable(reference) and reference is not fn else None,
+        asked.implementation or function, chosen, args, kwargs, reference if callable(reference) and reference is not chosen else None,
         (float(tolerance[0]), float(tolerance[1])) if tolerance else None,
         _number(module, function, "bytes_moved", args, kwargs), _number(module, function, "flops", args, kwargs),
     )  # fmt: skip
+
+
+def implementations_of(module: ModuleType, function: str) -> dict[str, Callable[..., Any]]:
+    """Return the implementations of a function by name: itself, then those of ``FUNCTION_implementations`` or ``IMPLEMENTATIONS``.
+
+    Raises OptionError where that is no dict of functions.
+    """
+    declared = _beside(module, function, "implementations", "IMPLEMENTATIONS") or {}
+    if not isinstance(declared, dict) or not all(isinstance(k, str) and callable(v) for k, v in declared.items()):
+        raise OptionError(
+            "bad_implementations", f"the implementations of {function} are no dict of functions",
+            hint="write IMPLEMENTATIONS = {'eager': eager_softmax}",
+        )  # fmt: skip
+    return {function: _named(module, function, module.__name__), **declared}
+
+
+def implementation_of(module: ModuleType, function: str, name: str, where: str) -> Callable[..., Any]:
+    """Return an implementation by name: a declared one, else another function of the module. Raises OptionError."""
+    found = implementations_of(module, function)
+    return found[name] if name in found else _named(module, name, where)
+
+
+def axes_of(module: ModuleType, function: str) -> dict[str, list[int | float | str]]:
+    """Return the axes that ``FUNCTION_axes`` or ``AXES`` names, each a list of values. Raises OptionError for what is none."""
+    declared = _beside(module, function, "axes", "AXES") or {}
+    try:
+        found = {str(k): list(v) for k, v in declared.items() if not isinstance(v, str)}
+        sound = len(found) == len(declared) and all(isinstance(x, (int, float, str)) for v in found.values() for x in v)
+    except (AttributeError, TypeError):
+        sound = False
+    if not sound:
+        raise OptionError(
+            "bad_axes",
+            f"the axes of {function} are no dict of lists",
+            hint="write AXES = {'n': [1024, 4096], 'dtype': ['fp16']}",
+        )
+    return found
 
 
 def _is_tolerance(value: Any) -> bool:
@@ -109,7 +150,8 @@ def _is_tolerance(value: Any) -> bool:
     )  # fmt: skip
 
 
-def _module(where: str) -> ModuleType:
+def module_of(where: str) -> ModuleType:
+    """Return the module of ``MODULE`` or ``FILE.py``. Raises OptionError where it is not there, CaptureUnavailable where it fails."""
     if where.endswith(".py"):
         path = Path(where)
         if not path.is_file():
@@ -129,7 +171,7 @@ def _module(where: str) -> ModuleType:
         raise OptionError(
             "no_such_module", f"there is no module '{where}'", hint="give MODULE:FUNCTION or FILE.py:FUNCTION"
         )
-    return _imported(where, lambda: importlib.import_module(where))
+    return _imported(where, lambda: importlib.importmodule_of(where))
 
 
 def _executed(spec: Any, module: ModuleType) -> ModuleType:
@@ -204,10 +246,23 @@ def _arguments(
                 hint=f"define {function}_inputs() or make_inputs() beside it, or name one with --inputs",
             )  # fmt: skip
         return (), {}
-    offered = {"device": _device_word(device), "dtype": asked.dtype, "preset": asked.preset, "seed": asked.seed}
+    offered = {
+        "device": _device_word(device),
+        "dtype": asked.dtype,
+        "preset": asked.preset,
+        "seed": asked.seed,
+        **asked.axes,
+    }
     try:
         takes = inspect.signature(maker).parameters
-        given = {k: v for k, v in offered.items() if k in takes and v != ""}
+        every = any(p.kind is p.VAR_KEYWORD for p in takes.values())
+        given = {k: v for k, v in offered.items() if (k in takes or (every and k in asked.axes)) and v != ""}
+        if unknown := [k for k in asked.axes if k not in given]:
+            raise OptionError(
+                "unknown_axis",
+                f"{maker.__name__} takes no '{unknown[0]}'",
+                hint=f"it takes: {', '.join(takes) or 'nothing'}",
+            )
         made = maker(**given)
     except TraceAnalyzerError:
         raise

@@ -17,12 +17,13 @@ from pathlib import Path
 import msgspec
 
 from traceanalyzer.capture.place import TRACE_NAME
-from traceanalyzer.errors import ExitCode, TraceAnalyzerError
+from traceanalyzer.errors import CaptureUnavailable, ExitCode, TraceAnalyzerError
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to do. ``script`` with ``arguments`` runs a program (the name of a module where ``module``, under torchrun
+    """What to do. ``axes`` are values for the input maker; ``others`` are functions that are
+    measured in turns with this one, so that drift falls on all alike. ``script`` with ``arguments`` runs a program (the name of a module where ``module``, under torchrun
     with the options ``launcher`` where those are given), ``survey`` asks what can run of a kernel; else ``target`` names a function."""
 
     out: str
@@ -40,6 +41,8 @@ class Job:
     dtype: str = ""
     implementation: str = ""
     direction: str = "forward"
+    axes: dict[str, int | float | str] = field(default_factory=dict)
+    others: list[Job] = field(default_factory=list)
     seed: int = 0
     tolerance: tuple[float, float] | None = None
     protocols: list[str] = field(default_factory=list)
@@ -109,28 +112,64 @@ def main(path: str) -> int:
 
 
 def _function(job: Job, say: Callable[[Status], None]) -> None:
-    from traceanalyzer.capture.api import capture_call
+    from traceanalyzer.capture.api import Begun, begin_call, together
     from traceanalyzer.capture.target import Asked, load
     from traceanalyzer.commands.progress import step_progress
 
-    say(Status("importing the function"))
-    asked = Asked(
-        job.target, job.inputs, job.reference, job.preset, job.dtype, job.implementation, job.seed, job.tolerance,
-        job.direction,
-    )  # fmt: skip
-    target = load(asked, job.device)
     with step_progress(job.progress) as show:
 
         def observe(what: str, step: int, steps: int) -> None:
             say(Status(what))
             show(what, step, steps)
 
-        capture_call(
-            target.fn, target.args, target.kwargs, out=job.out, protocols=tuple(job.protocols), warmup=job.warm_up, iters=job.iterations,
-            reference=target.reference, tolerance=target.tolerance, name=target.name, budget_s=job.budget_s, device=job.device,
-            framework=job.framework, seed=job.seed, bytes_moved=target.bytes_moved, flops=target.flops, with_host=job.with_host,
-            inputs=target.inputs, observe=observe,
-        )  # fmt: skip
+        def begun(one: Job) -> Begun:
+            say(Status("importing the function"))
+            asked = Asked(
+                one.target, one.inputs, one.reference, one.preset, one.dtype, one.implementation, one.seed, one.tolerance,
+                one.direction, one.axes,
+            )  # fmt: skip
+            target = load(asked, one.device)
+            return begin_call(
+                target.fn, target.args, target.kwargs, out=one.out, protocols=tuple(one.protocols), warmup=one.warm_up, iters=one.iterations,
+                reference=target.reference, tolerance=target.tolerance, name=target.name, budget_s=one.budget_s, device=one.device,
+                framework=one.framework, seed=one.seed, bytes_moved=target.bytes_moved, flops=target.flops, with_host=one.with_host,
+                inputs=target.inputs, observe=observe,
+            )  # fmt: skip
+
+        if not job.others:
+            begun(job).finish()
+            return
+        running: list[tuple[Job, Begun]] = []
+        for one in (job, *job.others):
+            try:
+                running.append((one, begun(one)))
+            except TraceAnalyzerError as error:
+                write_failure(Path(one.out), error)
+        together([b for _, b in running])
+        for one, state in running:
+            if state.failure is not None:
+                write_failure(Path(one.out), state.failure)
+
+
+FAILURE_NAME = "failure.json"
+
+
+def write_failure(folder: Path, error: TraceAnalyzerError) -> None:
+    """Leave what ended one of several functions early where its trace would be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    status = Status("failed", kind=error.kind, message=str(error), hint=error.hint, exit_code=int(error.exit_code))
+    (folder / FAILURE_NAME).write_bytes(msgspec.json.encode(status))
+
+
+def read_failure(folder: Path) -> TraceAnalyzerError | None:
+    """Return what ended a function early, None where nothing did."""
+    try:
+        found = msgspec.json.decode((folder / FAILURE_NAME).read_bytes(), type=Status)
+    except (OSError, msgspec.DecodeError):
+        return None
+    error = CaptureUnavailable(found.kind, found.message, hint=found.hint)
+    error.exit_code = ExitCode(found.exit_code)
+    return error
 
 
 if __name__ == "__main__":

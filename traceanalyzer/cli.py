@@ -48,7 +48,7 @@ class _Group(click.Group):
         },
         "Is B faster?": {
             "compare": (_COMMANDS + "compare", "command", "Is HEAD faster than BASE, and by which protocol?"),
-            "bench": (_COMMANDS + "bench", "command", "Compare a kernel with its alternatives."),
+            "bench": (_COMMANDS + "bench", "command", "Compare implementations of a function over shapes and dtypes."),
         },
         "Record": {
             "capture": (_COMMANDS + "capture", "command", "Record a benchmark under every protocol, and report on it."),

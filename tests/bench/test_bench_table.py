@@ -149,12 +149,12 @@ def test_without_a_folder_no_trace_is_kept_and_the_verdict_stands(tmp_path, monk
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_table_is_given_after_each_row_with_the_rest_to_come():
+def test_the_table_is_given_after_each_case_with_the_rest_to_come():
     seen = []
-    asked = BenchAsked("msda", iterations=20, dtypes=("fp32",), directions=("forward",))
+    asked = BenchAsked("msda", iterations=20, dtypes=("fp32", "fp16"), directions=("forward",))
     bench(asked, run=Runner(SEED), keep=seen.append)
-    assert [sum(r.measured for r in t.rows) for t in seen] == [1, 2, 3, 4]
-    assert all(len(t.rows) == 4 for t in seen) and seen[0].rows[3].missing_kind == "not_reached"
+    assert [sum(r.measured for r in t.rows) for t in seen] == [4, 8]
+    assert all(len(t.rows) == 8 for t in seen) and seen[0].rows[7].missing_kind == "not_reached"
 
 
 def test_an_interrupt_ends_the_measuring_and_not_the_table():
@@ -163,14 +163,16 @@ def test_an_interrupt_ends_the_measuring_and_not_the_table():
     assert kinds == ["", "", "interrupted", "interrupted"]
 
 
-def test_the_limit_leaves_out_what_does_not_fit_and_bounds_each_session():
-    clock = iter([0.0, 0.0, 60.0, 90.0, 110.0])
+def test_the_limit_leaves_out_what_does_not_fit_and_bounds_each_case():
+    clock = iter([0.0, 0.0, 0.0, 90.0])
     runner = Runner(SEED)
-    asked = BenchAsked("msda", iterations=20, dtypes=("fp32",), directions=("forward",), limit_s=100.0, timeout_s=70.0)
+    asked = BenchAsked(
+        "msda", iterations=20, dtypes=("fp32", "fp16"), directions=("forward",), limit_s=100.0, timeout_s=70.0
+    )
     table = bench(asked, run=runner, now=lambda: next(clock))
-    assert runner.times == [70.0, 40.0]
-    assert [r.missing_kind for r in table.rows] == ["", "", "left_out", "left_out"]
-    assert "100 s" in table.rows[2].missing
+    assert runner.times == [25.0] * 4, "four implementations share what the limit leaves to their case"
+    assert [r.missing_kind for r in table.rows] == [""] * 4 + ["left_out"] * 4
+    assert "100 s" in table.rows[5].missing
 
 
 def test_a_session_that_ends_early_keeps_its_numbers_and_says_so(tmp_path):

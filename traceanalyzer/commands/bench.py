@@ -1,4 +1,4 @@
-"""``traceanalyze bench``: a kernel of this project against its alternatives, in one table."""
+"""``traceanalyze bench``: a function against its alternatives, in one table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ TABLE_NAME = "bench.json"
 @click.command(
     name="bench", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.argument("operator", metavar="KERNEL")
+@click.argument("operator", metavar="FILE.py:FUNCTION | KERNEL")
+@click.option(
+    "--axis", "axes", multiple=True, metavar="NAME=VALUES",
+    help="Values of an axis of FUNCTION, with commas, e.g. n=1024,4096.  [default: those of AXES in its file]",
+)  # fmt: skip
 @click.option(
     "--preset", default="", metavar="NAME", help="Sizes of the inputs.  [default: the first that is not tiny]"
 )
@@ -70,14 +74,15 @@ TABLE_NAME = "bench.json"
 @click.option("--format", "output_format", type=click.Choice(names(BENCH)), default="text", show_default=True)
 @click.option("--progress/--no-progress", default=True, help="Progress on standard error when it is a terminal.")
 def command(
-    operator: str, preset: str, dtypes: str, directions: str, implementation: str, against: str | None, out: str | None, iters: int,
+    operator: str, axes: tuple[str, ...], preset: str, dtypes: str, directions: str, implementation: str, against: str | None, out: str | None, iters: int,
     warmup: int, protocols: str, device: str, seed: int, budget: float, timeout: float, limit: float | None, output_format: str,
     progress: bool,
 ) -> None:  # fmt: skip
-    """Compare a kernel of this project with its alternatives: device time, end-to-end time, memory and error.
+    """Compare implementations of a function in one table: device time, end-to-end time, memory, error and a verdict per row.
 
-    KERNEL is empty, vector_add, softmax, rms_norm, matmul or msda. Every row (direction, dtype, implementation) is a capture
-    session in a process of its own, compared with the reference at higher precision in the same run; speed-ups compare
+    FILE.py:FUNCTION is yours: AXES in its file (or --axis) names what it is measured over, IMPLEMENTATIONS (or --against) what it is
+    measured against, FUNCTION_inputs makes its arguments (docs/bench.md). KERNEL is one of this project: empty, vector_add, softmax, rms_norm, matmul or msda. Every row is a capture
+    session, measured in turns with the others of its case and compared with the reference at higher precision in the same run; speed-ups compare
     device time with device time. Without a GPU the rows that a CPU can run are measured end to end and labelled cpu.
     """
     from traceanalyzer.capture import require_torch
@@ -91,7 +96,7 @@ def command(
         raise OptionError("cannot_write", f"'{folder.name}' is a file", hint="give a folder with -o")
     asked = BenchAsked(
         operator, preset, _names(dtypes), _names(directions), implementation, None if against is None else _names(against), device, seed,
-        chosen_protocols((protocols,)), warmup, iters, budget, timeout, limit,
+        chosen_protocols((protocols,)), warmup, iters, budget, timeout, limit, _axes(axes),
     )  # fmt: skip
     with cleaning_up(), step_progress(progress) as show:
         table = bench(asked, folder, observe=show, keep=lambda so_far: _keep(so_far, folder))
@@ -108,6 +113,18 @@ def command(
             err=True,
         )
         sys.exit(int(ExitCode.FINDINGS))
+
+
+def _axes(words: tuple[str, ...]) -> dict[str, tuple[int | float | str, ...]]:
+    from traceanalyzer.capture.bench import parse_value
+
+    found: dict[str, tuple[int | float | str, ...]] = {}
+    for word in words:
+        name, equals, values = word.partition("=")
+        if not equals or not name.strip() or not _names(values):
+            raise OptionError("bad_axis", f"--axis {word!r} is no NAME=VALUES", hint="write --axis n=1024,4096")
+        found[name.strip()] = tuple(parse_value(v) for v in _names(values))
+    return found
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -13,16 +13,20 @@ def title(table: BenchTable) -> str:
     """Return what was measured and on what."""
     kind, name = table.device.kind, table.device.name
     device = f"{name} ({kind})" if name and not name.lower().startswith(kind) else name or kind
-    return f"{table.operator} {table.preset} on {device}"
+    return f"{' '.join(p for p in (table.operator, table.preset) if p)} on {device}"
+
+
+MOST_CASES = 6
+"""Cases that fit side by side; more are rows of the table below alone."""
 
 
 def overview(table: BenchTable) -> Block | None:
     """Return the measured implementation alone: device time and its speed-up over each alternative, by direction and dtype.
 
-    None where it has no device time.
+    None where it has no device time, or more cases than fit side by side.
     """
     rows = [r for r in table.rows if r.implementation == table.implementation]
-    if not any(r.device.p50_us is not None for r in rows):
+    if not any(r.device.p50_us is not None for r in rows) or len(rows) > MOST_CASES:
         return None
     cells = [[f"{table.implementation}, device p50", *(show.duration(r.device.p50_us) for r in rows)]]
     struck = {(0, place) for place, r in enumerate(rows, 1) if r.result.passed is False}
@@ -30,7 +34,7 @@ def overview(table: BenchTable) -> Block | None:
         found = [next((s for s in r.speed_ups if s.against == name), None) for r in rows]
         struck |= {(len(cells), place) for place, s in enumerate(found, 1) if s is not None and not s.counts}
         cells.append([f"  speed-up over {name}", *(_ratio(s) for s in found)])
-    columns = [table.device.name or table.device.kind, *(f"{r.direction} {r.dtype}" for r in rows)]
+    columns = [table.device.name or table.device.kind, *(r.case for r in rows)]
     return Block(
         f"{title(table)}: {table.implementation}", columns, cells, frozenset(), [], frozenset(struck), frozenset({0})
     )
@@ -131,6 +135,7 @@ def verdicts(table: BenchTable) -> list[str]:
 def conditions(table: BenchTable) -> list[str]:
     """Return versions, sizes, and where the traces are."""
     lines = [f"{table.operator} {table.preset}: " + ", ".join(f"{k} {v}" for k, v in table.sizes.items())]
+    lines = lines if table.sizes else []
     lines.append("; ".join([table.schema, *(f"{k} {v}" for k, v in table.versions.items())]))
     if any(r.folder for r in table.rows):
         lines.append(
@@ -168,7 +173,7 @@ def _losses(table: BenchTable) -> list[str]:
 
 def _loss(loss: Loss) -> str:
     sure = f" ({loss.ci95[0]:.2f}-{loss.ci95[1]:.2f})" if loss.ci95 else ""
-    return f"{loss.direction} {loss.dtype} {loss.ratio:.2f}x{sure} over {loss.against}" + (
+    return f"{loss.case} {loss.ratio:.2f}x{sure} over {loss.against}" + (
         ", undecided" if loss.outcome == "undecided" else ""
     )
 

@@ -7,6 +7,7 @@ and *end-to-end* (what does a call cost).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -17,6 +18,11 @@ SCHEMA = "traceanalyzer.bench/1"
 
 Column = Literal["device", "end-to-end"]
 Outcome = Literal["faster", "slower", "same", "undecided"]
+
+
+def row_label(direction: str, dtype: str, axes: Sequence[tuple[str, str]], implementation: str) -> str:
+    """Return ``forward fp32 triton``, or ``n=1024 dtype=fp16 softmax`` for named axes."""
+    return " ".join(p for p in (direction, dtype, *(f"{k}={v}" for k, v in axes), implementation) if p)
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,7 @@ class Result:
 
 @dataclass(frozen=True)
 class BenchRow:
-    """One implementation of one dtype and direction, from one capture session on a device of kind ``device_kind``.
+    """One implementation of one case (a dtype and direction of a kernel, or values of ``axes``), from one capture session on a device of kind ``device_kind``.
 
     ``missing`` says why there are no numbers, or that the session ended early (numbers until then stand). ``device`` is
     kernel time; ``end_to_end`` wall time per call of a saturated queue. ``gbytes_per_s`` and ``gflops_per_s`` are the
@@ -103,11 +109,17 @@ class BenchRow:
     sm_clock_mhz: int | None
     folder: str | None
     notes: list[str] = field(default_factory=list)
+    axes: tuple[tuple[str, str], ...] = ()
 
     @property
     def label(self) -> str:
-        """Direction, dtype and implementation."""
-        return f"{self.direction} {self.dtype} {self.implementation}"
+        """What tells this row from the others: direction and dtype, or the values of the axes, and the implementation."""
+        return row_label(self.direction, self.dtype, self.axes, self.implementation)
+
+    @property
+    def case(self) -> str:
+        """The label without the implementation: rows of one case are compared."""
+        return row_label(self.direction, self.dtype, self.axes, "")
 
     @property
     def measured(self) -> bool:
@@ -128,6 +140,7 @@ class Loss:
     ratio: float
     ci95: tuple[float, float] | None
     outcome: Outcome
+    case: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from traceanalyzer.report.bench.model import BenchRow, Reading, Result
+from traceanalyzer.report.bench.model import BenchRow, Reading, Result, row_label
 from traceanalyzer.report.model import ReportData
 from traceanalyzer.trace.sidecar import OperationRecord, Sidecar
 
@@ -16,23 +16,30 @@ NO_CLOCK = "a CPU has no device clock: a call is done when it returns"
 
 @dataclass(frozen=True)
 class Planned:
-    """A row to come. ``absent`` is why it cannot be measured here (``absent_kind`` for programs), empty if it can."""
+    """A row to come. ``absent`` is why it cannot be measured here (``absent_kind`` for programs), empty if it can.
+
+    ``axes``: the values of the named axes of a function of the user's, in their order; ``dtype`` and ``direction`` are empty then.
+    """
 
     dtype: str
     direction: str
     implementation: str
     absent: str = ""
     absent_kind: str = ""
+    axes: tuple[tuple[str, str], ...] = ()
 
     @property
     def folder(self) -> str:
         """Name of the row's own folder."""
-        return f"{self.direction}-{self.dtype}-{self.implementation}"
+        parts = (
+            [p for p in (self.direction, self.dtype) if p] + [f"{k}={v}" for k, v in self.axes] + [self.implementation]
+        )
+        return "-".join("".join(c if c.isalnum() or c in "._=-" else "_" for c in p)[:60] for p in parts)
 
     @property
     def label(self) -> str:
-        """Direction, dtype and implementation."""
-        return f"{self.direction} {self.dtype} {self.implementation}"
+        """What tells this row from the others: direction and dtype, or the values of the axes, and the implementation."""
+        return row_label(self.direction, self.dtype, self.axes, self.implementation)
 
 
 def absent_row(planned: Planned, device_kind: str, kind: str, reason: str) -> BenchRow:
@@ -40,7 +47,7 @@ def absent_row(planned: Planned, device_kind: str, kind: str, reason: str) -> Be
     none = Reading("", None, None, 0, reason)
     return BenchRow(
         device_kind, planned.dtype, planned.direction, planned.implementation, "", reason, kind, none, none, [], Result(None, None, None, reason),
-        None, None, None, None, None, None, "", None, "", None, "unknown", None, reason, None, None,
+        None, None, None, None, None, None, "", None, "", None, "unknown", None, reason, None, None, axes=planned.axes,
     )  # fmt: skip
 
 
@@ -100,6 +107,7 @@ def measured_row(
         sm_clock_mhz=during.sm_clock_mhz if during else None,
         folder=folder,
         notes=notes,
+        axes=planned.axes,
     )
 
 

@@ -60,7 +60,7 @@ def bench_table(
 
 
 def _compared(row: BenchRow, rows: list[BenchRow], against: list[str], column: Column, samples: Samples) -> BenchRow:
-    peers = {r.implementation: r for r in rows if (r.dtype, r.direction) == (row.dtype, row.direction)}
+    peers = {r.implementation: r for r in rows if r.case == row.case}
     others = [name for name in against if name != row.implementation and name in peers]
     return replace(row, speed_ups=[_speed_up(row, peers[name], column, samples) for name in others])
 
@@ -94,7 +94,7 @@ def _times(row: BenchRow, reading: Reading, samples: Samples) -> Times:
 
 def _losses(row: BenchRow) -> list[Loss]:
     return [
-        Loss(row.direction, row.dtype, s.against, s.ratio, s.ci95, s.outcome)
+        Loss(row.direction, row.dtype, s.against, s.ratio, s.ci95, s.outcome, row.case)
         for s in row.speed_ups
         if s.counts and s.ratio is not None and s.ratio < 1 and s.outcome in ("slower", "undecided")
     ]
