@@ -107,6 +107,7 @@ class DeviceCauses:
     def __init__(self, analysis: Analysis, ledger: DeviceLedger) -> None:
         self._analysis = analysis
         self.ledger = ledger
+        self._operators: dict[int, tuple[Int64, Int64, Int64]] = {}
 
     @property
     def subject(self) -> Subject:
@@ -368,25 +369,37 @@ class DeviceCauses:
         return [self._analysis.trace.names[n] if n != NO_ROW else "" for n in self._operator_names(calls).tolist()]
 
     def _operator_names(self, calls: Int64) -> Int64:
-        trace = self._analysis.trace
-        ops, table = trace.host_ops, trace.calls
+        table = self._analysis.trace.calls
         result = np.full(len(calls), NO_ROW, dtype=np.int64)
-        if not len(ops):
-            return result
-        wrapper = np.array([is_wrapper(n) for n in trace.names], dtype=bool)
-        for thread in np.unique(table.thread[calls]).tolist():
-            rows = np.flatnonzero((ops.thread == thread) & ~wrapper[ops.name])
-            rows = rows[np.lexsort((-ops.end_ns[rows], ops.start_ns[rows]))]
-            if not len(rows):
+        threads = table.thread[calls]
+        for thread in np.unique(threads).tolist():
+            start, end, name = self._outermost(thread)
+            if not len(start):
                 continue
-            reach = np.maximum.accumulate(ops.end_ns[rows])
-            top = rows[np.concatenate([[True], ops.start_ns[rows[1:]] >= reach[:-1]])]
-            here = np.flatnonzero(table.thread[calls] == thread)
+            here = np.flatnonzero(threads == thread)
             when = table.start_ns[calls[here]]
-            last = np.searchsorted(ops.start_ns[top], when, side="right") - 1
-            inside = (last >= 0) & (ops.end_ns[top[np.maximum(last, 0)]] >= when)
-            result[here[inside]] = ops.name[top[last[inside]]]
+            last = np.searchsorted(start, when, side="right") - 1
+            inside = (last >= 0) & (end[np.maximum(last, 0)] >= when)
+            result[here[inside]] = name[last[inside]]
         return result
+
+    def _outermost(self, thread: int) -> tuple[Int64, Int64, Int64]:
+        """Return start, end and name of the outermost operators of a thread that are no wrappers."""
+        if thread not in self._operators:
+            ops = self._analysis.trace.host_ops
+            rows = np.flatnonzero(ops.thread == thread)
+            names = np.unique(ops.name[rows])
+            wraps = {n for n in names.tolist() if is_wrapper(self._analysis.trace.names[n])}
+            if wraps:
+                rows = rows[~np.isin(ops.name[rows], list(wraps))]
+            start, end = ops.start_ns[rows], ops.end_ns[rows]
+            if len(start) > 1 and ((start[1:] < start[:-1]) | ((start[1:] == start[:-1]) & (end[1:] > end[:-1]))).any():
+                order = np.lexsort((-end, start))
+                rows, start, end = rows[order], start[order], end[order]
+            reach = np.maximum.accumulate(end)
+            top = np.concatenate([np.ones(min(1, len(rows)), dtype=bool), start[1:] >= reach[:-1]])
+            self._operators[thread] = start[top], end[top], ops.name[rows[top]].astype(np.int64)
+        return self._operators[thread]
 
 
 def causes(analysis: Analysis) -> list[DeviceCauses]:

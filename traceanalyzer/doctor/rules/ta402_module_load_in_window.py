@@ -154,5 +154,6 @@ class ModuleLoad(LedgerRule):
                 },
                 [call_evidence(analysis, int(r)) for r in loads[:3].tolist()],
                 ["run every code path once before the measurement", "quote the median of later calls"],
+                code="no-warm-up",
             )
         ]

@@ -1,0 +1,247 @@
+"""The verdict names what limits a run, in the order of decisions, with the number that shows it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import traceanalyzer as ta
+from traceanalyzer.analysis.ledger import LedgerClass
+from traceanalyzer.analysis.pipeline import analyse
+from traceanalyzer.api import report_of
+from traceanalyzer.doctor.causes import Family, causes
+from traceanalyzer.doctor.example import call, cpu_op, host_range, kernel, launch, loop, memcpy, write_example
+from traceanalyzer.doctor.message import sentence
+from traceanalyzer.doctor.registry import RULES
+from traceanalyzer.options import AnalysisOptions, Selection
+
+
+def read(tmp_path, events):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"traceEvents": list(events)}), encoding="utf-8")
+    return ta.read(path)
+
+
+def reported(tmp_path, events, **options):
+    return report_of(read(tmp_path, events), AnalysisOptions(**options)).to_dict()
+
+
+def steps(n, gap, *between, kernels=12, length=100):
+    """``n`` steps of queued kernels of different names, ``gap`` us of idle time between two; ``between`` are rows in the gap, from its start."""
+    events = []
+    busy = kernels * length
+    for i in range(n):
+        at = (busy + gap) * i
+        for k in range(kernels):
+            corr = 100 * i + k + 1
+            events += [launch(at + 3 * k, corr), kernel(at + 5 + length * k, length, corr, f"layer_{k}")]
+        if i + 1 < n:
+            events += [e | {"ts": e["ts"] + at + busy + 5} for e in between]
+    return events
+
+
+CAUSES = {
+    # what the host does in the 800 us between two steps: the rule that names it, a word of the headline
+    "data": (host_range("enumerate(DataLoader)#0", 1, 790), "TA306", "input pipeline"),
+    "allocation": (call(1, 790, "cudaMalloc", 9001), "TA305", "cudaMalloc"),
+    "compile": (cpu_op("CachingAutotuner.run", 1, 790), "TA401", "compiled"),
+    "code": (call(1, 790, "cuModuleLoadData", 9001, "cuda_driver"), "TA402", "loaded"),
+    "graph": (call(1, 790, "cudaGraphInstantiate", 9001), "TA408", "cudaGraphInstantiate"),
+    "operator": (cpu_op("aten::slow", 1, 790), ("TA201", "TA211"), "aten::slow"),
+}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_the_headline_is_what_the_host_did_while_the_device_waited(tmp_path, cause):
+    row, rule, word = CAUSES[cause]
+    found = reported(tmp_path, steps(8, 800, row))
+    assert found["verdict"]["status"] == "suspect" and word in found["verdict"]["headline"]
+    first = max((f for f in found["findings"] if f["cost_share"]), key=lambda f: f["cost_share"])
+    assert first["rule"] in ([rule] if isinstance(rule, str) else rule)
+    # 7 gaps of 800 us less the launch of the next step, in 8 steps of 1,200 us and 7 of 800
+    assert first["cost_us"] == pytest.approx(7 * 790, rel=0.02)
+    assert first["cost_share"] == pytest.approx(7 * 790 / (8 * 1200 + 7 * 800), rel=0.02)
+    assert first["window"] == "span" and first["subject_of"]["kind"] == "device"
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_what_the_queue_hides_is_no_cause(tmp_path, cause):
+    row, rule, _ = CAUSES[cause]
+    # the same rows, 30 us long, while ten kernels of 100 us are queued
+    hidden = [row | {"ts": row["ts"] + 1260 * i + 40, "dur": 30} for i in range(8)]
+    found = reported(tmp_path, [*steps(8, 0), *hidden])
+    assert found["verdict"]["status"] == "ok"
+    assert not {f["rule"] for f in found["findings"]} & set([rule] if isinstance(rule, str) else rule)
+
+
+def test_the_larger_cost_leads_and_a_small_one_is_a_note(tmp_path):
+    def of(load, alloc):
+        rows = [host_range("enumerate(DataLoader)", 1, load), call(load + 2, alloc, "cudaMalloc", 9001)]
+        return reported(tmp_path, steps(8, load + alloc + 10, *rows))
+
+    more_data, more_memory, little = of(600, 200), of(200, 600), of(600, 18)
+    assert "input pipeline" in more_data["verdict"]["headline"]
+    assert "cudaMalloc" in more_memory["verdict"]["headline"]
+    severities = {f["rule"]: f["severity"] for f in little["findings"]}
+    assert severities["TA306"] == "warning" and severities.get("TA305", "note") == "note"
+    assert {f["rule"]: f["severity"] for f in more_data["findings"]}["TA305"] == "warning"
+
+
+def waiting(n, host, wait_for_step_before=False):
+    """Steps of ten kernels of 100 us with a synchronise; behind it the host works ``host`` us before it launches again."""
+    events, at, free = [], 0.0, 0.0
+    for i in range(n):
+        done = free
+        for k in range(10):
+            start = max(at + 4, free)
+            events += [launch(at, 100 * i + k + 1), kernel(start, 100, 100 * i + k + 1, f"layer_{k}")]
+            free, at = start + 100, at + 3
+        until = done + 6 if wait_for_step_before else free + 6
+        events.append(call(at, max(2.0, until - at), "cudaStreamSynchronize", 100 * i + 90))
+        at = max(at + 2, until) + host
+    return events
+
+
+def test_a_synchronise_costs_what_the_device_is_idle_behind_it(tmp_path):
+    found = reported(tmp_path, waiting(12, 400))
+    (finding,) = [f for f in found["findings"] if f["rule"] == "TA301"]
+    # 11 waits; each ends 6 us behind the last kernel, then 400 us of host code, the launch and its latency
+    assert finding["cost_us"] == pytest.approx(11 * 410, rel=0.01) and finding["numbers"]["synchronises"] == 11
+    assert "synchronise" in found["verdict"]["headline"] and finding["code"] == "drained"
+    # waiting for the step before, with a step queued, costs nothing
+    ahead = reported(tmp_path, waiting(12, 40, wait_for_step_before=True))
+    assert not [f for f in ahead["findings"] if f["rule"] == "TA301"] and ahead["verdict"]["status"] == "ok"
+
+
+def copying(direction, pinned):
+    """Steps of ten kernels with a copy behind them; a pageable one makes the host wait until it is done."""
+    events, at, free = [], 0.0, 0.0
+    for i in range(12):
+        for k in range(10):
+            start = max(at + 4, free)
+            events += [launch(at, 100 * i + k + 1), kernel(start, 100, 100 * i + k + 1, f"layer_{k}")]
+            free, at = start + 100, at + 3
+        ends = free + 21
+        events += [cpu_op("aten::copy_", at, 5 if pinned else ends + 3 - at)]
+        events += memcpy(at + 1, free + 1, 20, 100 * i + 50, 3 if pinned else ends + 2 - at - 1, direction)
+        free = ends
+        at = at + 6 if pinned else ends + 4 + 300
+    return events
+
+
+def test_a_copy_that_ends_after_its_call_returned_made_nobody_wait(tmp_path):
+    for direction, code in (("DtoH (Device -> Pageable)", "read-back"), ("HtoD (Pageable -> Device)", "input-copy")):
+        blocked = reported(tmp_path, copying(direction, pinned=False))
+        (finding,) = [f for f in blocked["findings"] if f["rule"] == "TA302"]
+        assert (
+            finding["code"] == code
+            and finding["numbers"]["operator"] == "aten::copy_"
+            and finding["severity"] == "warning"
+        )
+        assert finding["cost_us"] == pytest.approx(11 * 309, rel=0.02)
+    free = reported(tmp_path, copying("DtoH (Device -> Pinned)", pinned=True))
+    assert not [f for f in free["findings"] if f["rule"] == "TA302"] and free["verdict"]["status"] == "ok"
+
+
+def test_one_pause_leaves_the_operation_sound_and_is_said(tmp_path):
+    events = []
+    for i in range(80):
+        at = 50_000 if i >= 40 else 0
+        events += [launch(100 * i + at, i + 1), kernel(100 * i + at + 4, 98, i + 1)]
+    found = reported(tmp_path, events)
+    assert found["verdict"]["status"] == "ok"
+    assert "sound" in found["verdict"]["headline"] and "pause" in found["verdict"]["headline"]
+    assert [f["severity"] for f in found["findings"] if f["rule"] == "TA308"] == ["note"]
+    # three in a hundred steps are rare, twenty are a habit of the run
+    often = []
+    for i in range(80):
+        shift = 50_000 * (i // 4)
+        often += [launch(100 * i + shift, i + 1), kernel(100 * i + shift + 4, 98, i + 1)]
+    again = reported(tmp_path, often)
+    assert again["verdict"]["status"] == "suspect" and not [f for f in again["findings"] if f["rule"] == "TA308"]
+
+
+def test_the_devices_own_gaps_are_no_fault_of_the_host(tmp_path):
+    def of(gap):
+        events = []
+        for i in range(60):
+            events += [launch(0.4 * i, i + 1, 0.3), kernel(40 + (10 + gap) * i, 10, i + 1)]
+        return reported(tmp_path, events)
+
+    usual, long = of(1.5), of(8)
+    assert usual["verdict"]["status"] == "ok"
+    assert long["verdict"]["status"] == "suspect" and "gaps" in long["verdict"]["headline"]
+    assert next(f for f in long["findings"] if f["rule"] == "TA209")["cost_share"] == pytest.approx(
+        8 * 59 / (18 * 59 + 10), abs=1e-6
+    )
+
+
+def test_a_short_window_is_called_one(tmp_path):
+    row = host_range("enumerate(DataLoader)", 1, 790)
+    assert "in this window" in reported(tmp_path, steps(2, 800, row))["verdict"]["headline"]
+    assert "in this window" not in reported(tmp_path, steps(8, 800, row))["verdict"]["headline"]
+
+
+def test_ranges_that_label_phases_are_no_timers_unless_somebody_says_so(tmp_path):
+    events = [host_range("forward", 0, 60)]
+    events += [e for i in range(6) for e in (launch(10 * i, i + 1), kernel(6 + 86 * i, 85, i + 1, f"layer_{i}"))]
+    assert "TA304" not in {f["rule"] for f in reported(tmp_path, events)["findings"]}
+    asked = reported(tmp_path, events, selection=Selection(range_name="forward"))
+    assert "TA304" in {f["rule"] for f in asked["findings"]} and "forward" in asked["verdict"]["headline"]
+    named = [e | {"name": "timed"} if e["name"] == "forward" else e for e in events]
+    assert "TA304" in {f["rule"] for f in reported(tmp_path, named)["findings"]}
+
+
+def test_event_readings_are_a_note_in_a_programs_step(tmp_path):
+    step = steps(8, 800, cpu_op("aten::slow", 1, 790), kernels=12, length=5)
+    assert {f["severity"] for f in reported(tmp_path, step)["findings"] if f["rule"] == "TA202"} <= {"note"}
+    alone = reported(tmp_path, loop(12, 12, 4))
+    assert {f["severity"] for f in alone["findings"] if f["rule"] == "TA202"} == {"warning"}
+
+
+EVERY_EXAMPLE = [(r, e) for r in RULES for e in (*r.positive, *r.negative)]
+
+
+def test_every_nanosecond_of_a_span_has_one_family_or_is_compute(tmp_path):
+    path = tmp_path / "example.json"
+    judged = 0
+    for _, example in EVERY_EXAMPLE:
+        write_example(example, path)
+        for device in causes(analyse(ta.read(path))):
+            owned = np.sum([mask.astype(int) for mask in device.families.values()], axis=0)
+            compute = device.ledger.cls == LedgerClass.COMPUTE
+            assert (owned[compute] == 0).all() and (owned[~compute] == 1).all()
+            total = sum(device.family_ns(f) for f in Family) + device.ns(compute)
+            assert total == device.ledger.span_ns
+            at = np.array([device.ledger.start_ns, device.ledger.end_ns])
+            assert device.idle_before(at).tolist() == [0, device.ns(device.is_idle)]
+            judged += 1
+    assert judged > 100
+
+
+def test_headlines_and_messages_are_their_templates_over_their_parameters(tmp_path):
+    path = tmp_path / "example.json"
+    checked = 0
+    for rule in RULES:
+        for example in rule.positive:
+            write_example(example, path)
+            found = rule().check(analyse(ta.read(path), AnalysisOptions()))
+            for finding in found if isinstance(found, list) else []:
+                if finding.code in rule.messages:
+                    message = rule.messages[finding.code]
+                    assert finding.message == sentence(message.text, finding.params)
+                    assert finding.headline == sentence(message.headline, finding.params)
+                    checked += 1
+                assert all(v is None or isinstance(v, int | float | str) for v in finding.params.values())
+    assert checked > 25
+
+
+def test_nothing_is_called_no_single_cause(tmp_path):
+    path = tmp_path / "example.json"
+    for _, example in EVERY_EXAMPLE:
+        write_example(example, path)
+        verdict = report_of(ta.read(path)).verdict
+        assert "no single cause" not in verdict.headline and "nan" not in verdict.headline.lower().split()
+        assert len(verdict.headline) < 700
