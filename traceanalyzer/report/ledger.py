@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from traceanalyzer.analysis.ledger import DeviceLedger, LedgerItem, Worth, items
+from traceanalyzer.analysis.ledger.lines import short_line
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.worth.changes import CHANGES
 from traceanalyzer.report import model
@@ -78,5 +79,6 @@ def _item(
         drained_by={d.label: _us(ns) for d, ns in item.drained.items()},
         when=str(when.when),
         every=when.every,
+        line=item.line if analysis.options.show_paths else clean(short_line(item.line)),
         period_us=_us(when.period_ns) if when.period_ns else None,
     )

@@ -260,6 +260,7 @@ class LedgerItemRow:
     when: str = "irregular"
     every: int = 0
     period_us: float | None = None
+    line: str = ""
 
 
 @dataclass(frozen=True)

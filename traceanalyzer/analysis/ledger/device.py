@@ -32,6 +32,11 @@ STALL_FACTOR = 20
 """A launch call over both is not what a launch costs: its first use, or a stall."""
 
 
+def _no_lines(_: DeviceLedger) -> tuple[Int64, Int64, Int64]:
+    none = np.empty(0, dtype=np.int64)
+    return none, none, none
+
+
 def _nothing_repeats() -> Worth:
     return Worth("no operation repeats on this device")
 
@@ -54,7 +59,7 @@ class DeviceLedger:
         limit_ns: the longest time from call to start that still counts as launch latency.
         names: gives the text of a name's number.
         unit_starts_ns: first instant of each unit (call of the operation with most device rows), empty where nothing repeats.
-        replay: finds ``worth``.
+        replay, find_lines: find ``worth`` and ``lines`` when they are first asked for.
         before_first, after_last: the host's recorded time outside of the span.
     """
 
@@ -77,6 +82,7 @@ class DeviceLedger:
     after_last: HostStretch = NO_STRETCH
     unit_starts_ns: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     replay: Callable[[], Worth] = _nothing_repeats
+    find_lines: Callable[[DeviceLedger], tuple[Int64, Int64, Int64]] = _no_lines
 
     @property
     def span_ns(self) -> int:
@@ -87,6 +93,14 @@ class DeviceLedger:
     def worth(self) -> Worth:
         """What each change would be worth to the units of the run; replayed when it is first asked for."""
         return self.replay()
+
+    @cached_property
+    def lines(self) -> tuple[Int64, Int64, Int64]:
+        """Return (segment, number of a frame's name, nanoseconds): in which line of the user's own code the host was meanwhile.
+
+        Of segments in which the device was idle, on the thread that made the call which ends them; empty without Python stacks.
+        """
+        return self.find_lines(self)
 
     @cached_property
     def ns(self) -> Int64:
@@ -201,7 +215,14 @@ class LedgerMaker:
             names=self.names,
             before_first=before_first(trace, self._host, ordered, since),
             after_last=after_last(trace, self._host, ordered, until),
+            find_lines=self._lines if len(trace.python) else _no_lines,
         )
+
+    def _lines(self, ledger: DeviceLedger) -> tuple[Int64, Int64, Int64]:
+        idle = np.flatnonzero(ledger.interval >= 0)
+        thread = ledger.idle.thread[ledger.interval[idle]]
+        found = self._host.users_lines(ledger.start[idle], ledger.end[idle], thread)
+        return idle[found.of], found.row, found.end - found.start
 
     def _segments(self, idle: IdleIntervals, limit: int) -> tuple[Int64, Int64, Int64, Int8, Int64, Int64]:
         trace, names = self._trace, self.names

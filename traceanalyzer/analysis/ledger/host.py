@@ -14,6 +14,7 @@ import numpy as np
 
 from traceanalyzer.analysis.ledger import classes
 from traceanalyzer.analysis.ledger.classes import LedgerClass, api_class
+from traceanalyzer.analysis.ledger.lines import is_users
 from traceanalyzer.analysis.ledger.sweep import NOTHING, Layer, Pieces, cut, innermost, outermost, overlapping
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.tables import Bool, Int8, Int64, Trace
@@ -211,6 +212,26 @@ class HostRows:
         mine = self._by_name(classes.is_user_range)
         rows = rows.take(mine[rows.name]) if len(rows.name) else rows
         return _Rows(rows.start, rows.end, rows.thread, rows.cls, rows.name + self.names.rows)
+
+    def users_lines(self, start: Int64, end: Int64, thread: Int64) -> Pieces:
+        """Return the parts of intervals that frames of the user's own code hold; ``row`` is the number of the frame's name.
+
+        Where the thread has none (one of autograd's), those of the thread that has most of them: it waits for the other.
+        """
+        frames = self._frames
+        mine = np.array([is_users(n) for n in self._trace.python.names] or [False], dtype=bool)
+        at = mine[frames.name - self.names.frames] if len(frames.name) else np.empty(0, dtype=bool)
+        users = frames.take(at)
+        asked = _Asked(start, end, np.arange(len(start)))
+        if not len(users.start) or not len(start):
+            none = np.empty(0, dtype=np.int64)
+            return Pieces(none, none, none, none)
+        held, rest = _held(asked, thread, users, innermost)
+        main = np.full(len(rest.of), int(np.argmax(np.bincount(users.thread))), dtype=np.int64)
+        main[thread[rest.of] < 0] = NO_THREAD
+        later, _ = _held(rest, main, users, innermost)
+        every = _joined_pieces([held, later])
+        return Pieces(every.start, every.end, every.of, users.name[every.row])
 
     def labels(self, start: Int64, end: Int64, thread: Int64, other: Int64) -> Labels:
         """Return what each thread did in its interval; where it has no row, what the ``other`` thread did.

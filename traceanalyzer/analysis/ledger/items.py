@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,6 +19,7 @@ class LedgerItem:
     ``count`` is in how many idle intervals (of busy classes: pieces) it was met, ``longest_ns`` its most in one of them,
     which begins at ``example_ns``; ``median_example_ns`` is where the one of middle length begins. ``row`` is the device row
     after the longest. ``drained`` splits the time by why the device had run dry. ``segments`` are row numbers of the ledger.
+    ``line`` is the frame of the user's own code in which the host spent most of the time, empty where no stack shows one.
     """
 
     cls: LedgerClass
@@ -31,6 +33,7 @@ class LedgerItem:
     row: int
     drained: dict[DrainedBy, int]
     segments: Int64
+    line: str = ""
 
 
 def items(ledger: DeviceLedger) -> list[LedgerItem]:
@@ -42,8 +45,10 @@ def items(ledger: DeviceLedger) -> list[LedgerItem]:
     key = np.stack([ledger.cls[order].astype(np.int64), name[order], within[order]])
     first = np.flatnonzero(np.concatenate([[True], (key[:, 1:] != key[:, :-1]).any(axis=0)]))
     ns, drained = ledger.ns, ledger.drained.astype(np.int64)
+    bounds = [*first.tolist(), len(order)]
+    lines = _lines(ledger, order, np.array(bounds))
     found = []
-    for low, high in zip(first.tolist(), [*first[1:].tolist(), len(order)], strict=True):
+    for number, (low, high) in enumerate(pairwise(bounds)):
         at = order[low:high]
         starts, lengths, rows = _by_interval(ledger, at)
         longest = int(np.argmax(lengths))
@@ -62,9 +67,27 @@ def items(ledger: DeviceLedger) -> list[LedgerItem]:
                 row=int(rows[longest]),
                 drained={d: int(per_reason[d]) for d in DrainedBy if d is not DrainedBy.BUSY and per_reason[d]},
                 segments=at,
+                line=lines.get(number, ""),
             )
         )
     return sorted(found, key=lambda i: (-i.ns, i.cls, i.name, i.within))
+
+
+def _lines(ledger: DeviceLedger, order: Int64, bounds: Int64) -> dict[int, str]:
+    """Return per item, given where each begins in an order of segments, the user's frame with most of its time."""
+    segment, frame, ns = ledger.lines
+    if not len(segment):
+        return {}
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.searchsorted(bounds, np.arange(len(order)), side="right") - 1
+    names, frame = np.unique(frame, return_inverse=True)
+    key, of = np.unique(place[segment] * len(names) + frame.reshape(-1), return_inverse=True)
+    total = np.bincount(of.reshape(-1), weights=ns)
+    best: dict[int, tuple[float, int]] = {}
+    for k, spent in zip(key.tolist(), total.tolist(), strict=True):
+        item, name = divmod(k, len(names))
+        best[item] = max(best.get(item, (0.0, 0)), (spent, int(names[name])))
+    return {item: ledger.names.text(name) for item, (_, name) in best.items()}
 
 
 def _by_interval(ledger: DeviceLedger, at: Int64) -> tuple[Int64, Int64, Int64]:
@@ -95,5 +118,5 @@ def clipped(ledger: DeviceLedger, window: str, start_ns: int, end_ns: int, unit_
         device=ledger.device, window=window, start_ns=low, end_ns=high, start=np.maximum(ledger.start[keep], low),
         end=np.minimum(ledger.end[keep], high), cls=ledger.cls[keep], name=ledger.name[keep], within=ledger.within[keep],
         drained=ledger.drained[keep], row=ledger.row[keep], interval=ledger.interval[keep], idle=ledger.idle,
-        limit_ns=ledger.limit_ns, names=ledger.names, unit_starts_ns=unit_starts_ns,
+        limit_ns=ledger.limit_ns, names=ledger.names, find_lines=ledger.find_lines, unit_starts_ns=unit_starts_ns,
     )  # fmt: skip
