@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from traceanalyzer.analysis.collectives import RankCollectives
     from traceanalyzer.report.annotations import Annotations
     from traceanalyzer.report.compare.public import Comparison
+    from traceanalyzer.report.counterfactual import Counterfactual
     from traceanalyzer.report.ranks import RankRow, RanksData
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "annotations_of",
     "compare",
     "compare_all",
+    "counterfactual_of",
     "examine",
     "ranks",
     "read",
@@ -91,6 +93,17 @@ def annotations_of(trace: Trace, options: AnalysisOptions | None = None, most_st
 
     analysis, findings, report = examine(trace, options)
     return annotate_report(analysis, findings, report.data, most_steps)
+
+
+def counterfactual_of(trace: Trace, change: str, options: AnalysisOptions | None = None) -> Counterfactual:
+    """Return how the replayed units of a trace would run with a change (a key of ``worth`` in the report).
+
+    Raises :class:`~traceanalyzer.errors.OptionError` for an unknown change, and where the trace does not carry the replay.
+    """
+    from traceanalyzer.analysis.pipeline import analyse
+    from traceanalyzer.report.counterfactual import counterfactual
+
+    return counterfactual(analyse(trace, options), change)
 
 
 def ranks(

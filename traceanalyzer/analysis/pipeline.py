@@ -156,7 +156,9 @@ def _with_units(ledger: DeviceLedger, found: list[tuple[int, DeviceLedger]]) -> 
     if not mine:
         return ledger
     largest = max(mine, key=lambda m: m[0])[1]
-    return replace(ledger, unit_starts_ns=largest.unit_starts_ns, replay=lambda: largest.worth)
+    return replace(
+        ledger, unit_starts_ns=largest.unit_starts_ns, replay=lambda: largest.worth, replay_with=largest.replay_with
+    )
 
 
 def _op_ledgers(
@@ -174,7 +176,11 @@ def _op_ledgers(
             if len(starts) > 1 and starts.max() > starts.min():
                 window = clipped(ledger, op.iterations.name, int(starts.min()), int(starts.max()), np.sort(starts))
                 units = [p for p in mine if len(p)]
-                window = replace(window, replay=partial(worth.worth, window, units))
+                window = replace(
+                    window,
+                    replay=partial(worth.worth, window, units),
+                    replay_with=partial(worth.timeline, window, units),
+                )
                 result.append((sum(map(len, mine)), window))
     return result
 

@@ -31,16 +31,23 @@ if TYPE_CHECKING:
     show_default=True,
     help="Most counter steps added, and most causes; more are thinned out (peaks and the longest stay), which is reported.",
 )
+@click.option(
+    "--change",
+    metavar="KEY",
+    help="Write instead the timeline of the run with one change, as a trace: a key of worth in the JSON report, e.g. no_synchronise.",
+)
 @limit_options
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(
-    trace: str, output: str, max_steps: int, max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool
+    trace: str, output: str, max_steps: int, change: str | None, max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool
 ) -> None:  # fmt: skip
     """Write a copy of TRACE with the report's causes and evidence in it, for Perfetto or chrome://tracing.
 
     Added behind the last event, in a process called traceanalyzer: the verdict, the cause of each idle interval, a mark
     and an arrow for each row a finding points at, and counters of queue depth and idle time per stream. The original
     events stay as they are, byte for byte; reading the copy gives the same report.
+
+    With --change OUT holds no original events but the replayed units as the queue model says they would run.
     """
     from traceanalyzer.api import annotations_of, read
     from traceanalyzer.trace.kineto.splice import Sought, Splice
@@ -57,6 +64,9 @@ def command(
     before = _state(trace)
     with reading_progress(progress) as callback:
         tables = read(trace, limits, callback)
+    if change is not None:
+        _write_counterfactual(tables, change, AnalysisOptions(limits=limits), output)
+        return
     if not tables.meta.chrome_json:
         raise OptionError(
             "not_chrome_json",
@@ -69,6 +79,20 @@ def command(
         size = write_stream(_copy(splice, found, tables, before, trace), output)
     for line in (*_facts(splice, found, tables, output, size), *_with_sidecar(trace, tables, output)):
         click.echo(line, err=True)
+
+
+def _write_counterfactual(tables: Trace, change: str, options: AnalysisOptions, output: str) -> None:
+    from traceanalyzer.api import counterfactual_of
+    from traceanalyzer.render.counterfactual_trace import render_counterfactual
+    from traceanalyzer.render.escape import terminal
+
+    found = counterfactual_of(tables, change, options)
+    size = write_stream(render_counterfactual(found), output)
+    click.echo(
+        f"{terminal(Path(output).name)}: {size:,} bytes; {found.units} units as they would be with {terminal(found.change)}: "
+        f"{found.period_us:,.3f} us from unit to unit, recorded {found.now_us:,.3f} us",
+        err=True,
+    )
 
 
 def _is_pipe(trace: str) -> bool:

@@ -7,9 +7,9 @@ instant is called is defined in docs/ledger.md.
 from traceanalyzer.analysis.ledger.classes import BUSY, DrainedBy, LedgerClass, family_of
 from traceanalyzer.analysis.ledger.device import DeviceLedger, LedgerMaker
 from traceanalyzer.analysis.ledger.items import LedgerItem, clipped, items
-from traceanalyzer.analysis.ledger.worth import ChangeWorth, Worth
+from traceanalyzer.analysis.ledger.worth import ChangeWorth, Timeline, Worth
 
 __all__ = [
-    "BUSY", "ChangeWorth", "DeviceLedger", "DrainedBy", "LedgerClass", "LedgerItem", "LedgerMaker", "Worth", "clipped", "family_of",
+    "BUSY", "ChangeWorth", "DeviceLedger", "DrainedBy", "LedgerClass", "LedgerItem", "LedgerMaker", "Timeline", "Worth", "clipped", "family_of",
     "items",
 ]  # fmt: skip

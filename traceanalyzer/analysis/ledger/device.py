@@ -23,13 +23,17 @@ from traceanalyzer.analysis.ledger.idle import (
     unrecorded_launches,
 )
 from traceanalyzer.analysis.ledger.sweep import cut
-from traceanalyzer.analysis.ledger.worth import Worth
+from traceanalyzer.analysis.ledger.worth import Timeline, Worth
 from traceanalyzer.analysis.recurrence import Recurrence, recurrence
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int8, Int64, Trace
 
 STALL_FLOOR_NS = 100_000
 STALL_FACTOR = 20
 """A launch call over both is not what a launch costs: its first use, or a stall."""
+
+
+def _no_timeline(_: str) -> str:
+    return _nothing_repeats().reason
 
 
 def _no_lines(_: DeviceLedger) -> tuple[Int64, Int64, Int64]:
@@ -60,6 +64,7 @@ class DeviceLedger:
         names: gives the text of a name's number.
         unit_starts_ns: first instant of each unit (call of the operation with most device rows), empty where nothing repeats.
         replay, find_lines: find ``worth`` and ``lines`` when they are first asked for.
+        replay_with: gives the timeline of the replayed units with a change, or why it cannot.
         before_first, after_last: the host's recorded time outside of the span.
     """
 
@@ -82,6 +87,7 @@ class DeviceLedger:
     after_last: HostStretch = NO_STRETCH
     unit_starts_ns: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     replay: Callable[[], Worth] = _nothing_repeats
+    replay_with: Callable[[str], Timeline | str] = _no_timeline
     find_lines: Callable[[DeviceLedger], tuple[Int64, Int64, Int64]] = _no_lines
 
     @property

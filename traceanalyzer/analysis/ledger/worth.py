@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from traceanalyzer.trace.tables import Int64
+
 
 @dataclass(frozen=True)
 class ChangeWorth:
@@ -51,3 +53,22 @@ class Worth:
         """The change that is worth most, without the floor and the faster kernel; None where nothing is known."""
         known = [c for c in self.changes if c.factor and c.change not in ("everything_free", "largest_kernel_halved")]
         return max(known, key=lambda c: c.factor or 0.0, default=None)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Host events and device rows of the replayed units as they would be with a change; times in nanoseconds.
+
+    ``call`` is the row of ``trace.calls`` of each event, NO_ROW for data loading; ``thread`` numbers ``trace.threads``; ``row`` are
+    rows of ``trace.activities``. ``unit_starts`` is where on the device each replayed unit begins.
+    """
+
+    change: str
+    call: Int64
+    thread: Int64
+    event_start: Int64
+    event_end: Int64
+    row: Int64
+    row_start: Int64
+    row_end: Int64
+    unit_starts: Int64

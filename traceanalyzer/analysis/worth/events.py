@@ -49,6 +49,7 @@ class Built:
 
     program: Program
     parts: Parts
+    events: Events
     rows: Int64
     first_rows: list[int]
     first_events: list[int]

@@ -187,7 +187,9 @@ class Builder:
         parts = self._parts(events, previous, unit, opens, sites)
         call_place = {int(c): i for i, c in enumerate(events.call.tolist()) if c != NO_ROW}
         first_events = [call_place[int(c)] for c in first_calls]
-        return Built(program, parts, order, first_rows, first_events, measured.unexplained.get(window.device, 0))
+        return Built(
+            program, parts, events, order, first_rows, first_events, measured.unexplained.get(window.device, 0)
+        )
 
     def _rows_of(self, events: Events) -> tuple[Int64, Int64]:
         """Return the device rows of the events, call by call in order of start, and where each event's begin."""

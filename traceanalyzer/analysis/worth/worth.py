@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from traceanalyzer.analysis import intervals
-from traceanalyzer.analysis.ledger import ChangeWorth, DeviceLedger, LedgerClass, Worth, items
+from traceanalyzer.analysis.ledger import ChangeWorth, DeviceLedger, LedgerClass, Timeline, Worth, items
 from traceanalyzer.analysis.worth.changes import CHANGES, SITE, changed, missing, without_one_time
 from traceanalyzer.analysis.worth.events import Built, Window
 from traceanalyzer.analysis.worth.program import Builder
@@ -51,7 +51,7 @@ class WorthMaker:
         window = self.window(ledger, units)
         if isinstance(window, str):
             return Worth(window)
-        sites = _sites(ledger)
+        sites = [c.removeprefix(SITE) for c in only if c.startswith(SITE)] if only else _sites(ledger)
         built = self.builder.build(window, sites)
         now = _Outcome(built, built.program)
         n = len(window.first_rows) - 1
@@ -64,6 +64,21 @@ class WorthMaker:
         if (why := _gate(found, built.unexplained_ns)) != "":
             return Worth(why, n, period, now.period_ns, idle, replayed_idle)
         return Worth("", n, period, now.period_ns, idle, replayed_idle, self._changes(built, sites, only))
+
+    def timeline(self, ledger: DeviceLedger, units: list[Int64], change: str) -> Timeline | str:
+        """Return how the replayed units would run with a change, or why that cannot be said."""
+        found = self.worth(ledger, units, only=(change,))
+        if found.reason or found.changes[0].reason:
+            return found.reason or found.changes[0].reason
+        window = self.window(ledger, units)
+        assert not isinstance(window, str)
+        built = self.builder.build(window, [change.removeprefix(SITE)] if change.startswith(SITE) else [])
+        then = _Outcome(built, changed(without_one_time(built), built.parts, change, self._largest_kernel(built)))
+        row_start = np.array(then.row_start, dtype=np.int64)
+        return Timeline(
+            change, built.events.call, built.events.thread, np.array(then.event_start, dtype=np.int64), np.array(then.event_end, dtype=np.int64),
+            built.rows, row_start, np.array(then.row_end, dtype=np.int64), row_start[built.first_rows],
+        )  # fmt: skip
 
     def window(self, ledger: DeviceLedger, units: list[Int64]) -> Window | str:
         """Return the window of consecutive units to replay, or why there is none."""
