@@ -72,6 +72,7 @@ def graph_replays(trace: Trace, host: Launching, readings: Readings, chosen: Boo
         heads = np.array([g[0] for g in members])
         call = rows.call[heads]
         kernel = [rows.kind[g] == RowKind.KERNEL for g in members]
+        work = [(rows.kind[g] == RowKind.KERNEL) | (rows.kind[g] == RowKind.GRAPH) for g in members]
         known = heads[readings.known[heads]]
         before = host.before[call]
         has_previous = before != NO_ROW
@@ -83,7 +84,7 @@ def graph_replays(trace: Trace, host: Launching, readings: Readings, chosen: Boo
                 first_name=int(rows.name[heads[0]]),
                 device=device,
                 opening=heads,
-                self_ns=np.array([int(rows.dur_ns[g][k].sum()) for g, k in zip(members, kernel, strict=True)]),
+                self_ns=np.array([int(rows.dur_ns[g][k].sum()) for g, k in zip(members, work, strict=True)]),
                 busy_ns=np.array(
                     [intervals.length(*intervals.union(rows.start_ns[g], rows.end_ns[g])) for g in members]
                 ),

@@ -73,7 +73,8 @@ def operation(
     clear = _clears(trace, parts)
     work = [p[~clear[p]] if (~clear[p]).any() else p for p in parts]
     is_kernel = rows.kind == RowKind.KERNEL
-    self_ns = np.array([int(rows.dur_ns[p[is_kernel[p]]].sum()) for p in work], dtype=np.int64)
+    is_work = is_kernel | (rows.kind == RowKind.GRAPH)  # of a graph recorded whole only the whole is known
+    self_ns = np.array([int(rows.dur_ns[p[is_work[p]]].sum()) for p in work], dtype=np.int64)
     starts = np.array([int(rows.start_ns[p[0]]) for p in work], dtype=np.int64)
     period_ns = np.diff(np.sort(starts))
     first_calls = np.array(

@@ -303,7 +303,7 @@ class DeviceCauses:
         if not len(at):
             return result
         first = np.full(len(calls), NO_ROW, dtype=np.int64)
-        copies = np.flatnonzero((rows.kind != RowKind.KERNEL) & (rows.call != NO_ROW))
+        copies = np.flatnonzero(np.isin(rows.kind, (RowKind.MEMCPY, RowKind.MEMSET)) & (rows.call != NO_ROW))
         first[rows.call[copies]] = copies
         waits = idle.waited_in[at]
         own = first[waits]

@@ -157,7 +157,9 @@ def _replay(analysis: Analysis, replay: ReplayFacts, queue: QueueVerdict, clean:
     mark = (f" (rank {rank})" if rank is not None else f" (device {device.label})") if several else ""
     interval = stats.median_interval(replay.self_ns)
     return OpRow(
-        name=f"{replay.api}: {replay.kernels} kernels from {first}{mark}",
+        name=f"{replay.api}: {replay.kernels} kernels from {first}{mark}"
+        if replay.kernels
+        else f"{replay.api}: {first}{mark}",
         method="graph launch",
         how=f"{len(replay.opening)} replay{'s' if len(replay.opening) != 1 else ''} of one graph",
         certainty="certain",

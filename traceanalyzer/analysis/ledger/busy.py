@@ -17,7 +17,7 @@ def busy_class(trace: Trace, ordered: Int64) -> Int8:
     kind = rows.kind[ordered]
     cls = np.full(len(ordered), LedgerClass.FILL, dtype=np.int8)
     cls[kind == RowKind.MEMCPY] = LedgerClass.COPY
-    kernels = kind == RowKind.KERNEL
+    kernels = (kind == RowKind.KERNEL) | (kind == RowKind.GRAPH)  # what a whole graph ran is not told apart
     cls[kernels] = np.where(talks[rows.name[ordered[kernels]]], LedgerClass.COMMUNICATION, LedgerClass.COMPUTE)
     return cls
 

@@ -140,7 +140,7 @@ class ImpossibleTimes(Rule):
             return []
         early_ns = int(analysis.options.threshold(EARLY_US) * 1000) + analysis.trace.meta.step_ns
         overlap = np.minimum(rows.end_ns[:-1], rows.end_ns[1:]) - rows.start_ns[1:]
-        is_copy = rows.kind != RowKind.KERNEL
+        is_copy = np.isin(rows.kind, (RowKind.MEMCPY, RowKind.MEMSET))
         mine = (rows.lane[1:] == rows.lane[:-1]) & analysis.chosen.rows[1:] & analysis.chosen.rows[:-1]
         at = np.flatnonzero(mine & (overlap > early_ns) & (is_copy[1:] | is_copy[:-1]))
         copies = int(np.count_nonzero(is_copy & analysis.chosen.rows))

@@ -57,7 +57,7 @@ def _stream(analysis: Analysis, lane: int) -> RawLane:
     tag = (
         STARVED * (analysis.starved[at] & waits.opens_call[at])
         | AFTER_SYNC * (waits.after_sync[at] & waits.opens_call[at])
-        | COPY * (table.kind[at] != RowKind.KERNEL)
+        | COPY * np.isin(table.kind[at], (RowKind.MEMCPY, RowKind.MEMSET))
     )
     label = f"stream {device.label}/{trace.lanes[lane].stream}"
     return RawLane(
