@@ -134,7 +134,7 @@ class _Ranged:
         result: list[Iterations] = []
         for number in launching:
             op = self._of_one(name, spans.of(np.flatnonzero(process == number)), number, method, certainty)
-            if len(numbers) > 1:
+            if len(launching) > 1:
                 op = replace(op, process=number)
             result += _by_device(self._trace, self._where, op)
         return result

@@ -146,7 +146,7 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
         no_operations=_no_operations(iterations, bool(replays)) if isinstance(iterations, str) else "",
         ledgers=[_with_units(ledger, op_ledgers) for ledger in ledgers],
         op_ledgers=[ledger for _, ledger in op_ledgers],
-        steps=find_steps(trace, host, where, [op.iterations for op in operations], ledgers),
+        steps=find_steps(trace, host, chosen, where, [op.iterations for op in operations], ledgers),
     )
 
 

@@ -16,6 +16,7 @@ from traceanalyzer.analysis.launching import Launching
 from traceanalyzer.analysis.ledger import BUSY, DeviceLedger, LedgerClass, clipped, items
 from traceanalyzer.analysis.origin import Origin
 from traceanalyzer.analysis.ranges import PROFILER_STEP, Spans, profiler_steps
+from traceanalyzer.analysis.selection import Chosen
 from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
 
 MOST_KINDS = 32
@@ -66,7 +67,7 @@ class StepFacts:
 
 
 def find_steps(
-    trace: Trace, host: Launching, where: Origin, found: list[Iterations], ledgers: list[DeviceLedger]
+    trace: Trace, host: Launching, chosen: Chosen, where: Origin, found: list[Iterations], ledgers: list[DeviceLedger]
 ) -> list[StepFacts]:
     """Return the steps of each kind, the longest in total first; of several processes each has its own.
 
@@ -75,7 +76,8 @@ def find_steps(
     marked = profiler_steps(trace)
     kinds = [] if len(marked) > 1 else [k for op in found if (k := _of_calls(trace, op)) is not None]
     if len(marked) and not kinds:
-        kinds = _marked(trace, where, marked, {op.process for op in found if op.process is not None})
+        launching = trace.calls.thread[host.launches & chosen.calls]
+        kinds = _marked(trace, where, marked, set(where.thread_process[launching].tolist()))
     kinds.sort(key=lambda k: -int((k.end_ns - k.start_ns).sum()))
     return [_facts(trace, host, where, k, ledgers) for k in kinds[:MOST_KINDS]]
 
@@ -98,7 +100,7 @@ def _marked(trace: Trace, where: Origin, steps: Spans, working: set[int]) -> lis
     result = []
     for number in numbers:
         mine = steps.of(np.flatnonzero(process == number))
-        several = len(np.unique(process)) > 1
+        several = len(numbers) > 1
         thread = int(mine.thread[0])
         mine = mine.of(np.flatnonzero(mine.thread == thread))
         name = f"{PROFILER_STEP} ({where.mark(trace, number)})" if several else PROFILER_STEP

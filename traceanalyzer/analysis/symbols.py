@@ -69,7 +69,7 @@ def machine_symbols(
     fed = where.thread_process[calls.thread] == process if process != NO_ROW else np.ones(len(calls), dtype=bool)
     records = (calls.api_class == ApiClass.EVENT_RECORD) & fed
     record = stats.median((calls.end_ns - calls.start_ns)[records])
-    queued = found.linked & ~found.first & ~found.starved & found.opens_call
+    queued = here & found.linked & ~found.first & ~found.starved & found.opens_call
     # queued ahead: its call had returned, so neither the call nor the way to the device is in the gap
     returned = np.zeros(len(rows), dtype=np.int64)
     returned[found.linked] = calls.end_ns[rows.call[found.linked]]
