@@ -11,6 +11,8 @@ import re
 
 _SPACE = b" \t\r\n"
 _MOST_BRACES = 512
+_FEWEST_BRACES = 16
+_BYTES_PER_BRACE = 64
 _NEAR = 64
 # A brace that follows a comma or bracket and opens with a key every event has. `"args": {"name": ...}`
 # does not match: a colon stands before its brace.
@@ -25,7 +27,7 @@ def last_boundary(buffer: bytes, low: int, high: int) -> int:
     No more than a few hundred braces are looked at: text full of braces that are no boundaries is read event by event.
     """
     brace = high
-    for _ in range(_MOST_BRACES):
+    for _ in range(min(_MOST_BRACES, _FEWEST_BRACES + (high - low) // _BYTES_PER_BRACE)):
         brace = buffer.rfind(b"{", low + 1, brace)
         if brace <= low:
             return -1

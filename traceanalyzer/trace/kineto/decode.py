@@ -10,11 +10,13 @@ from traceanalyzer.trace.kineto.columns import Columns, new_store
 from traceanalyzer.trace.kineto.fields import keep_fields
 from traceanalyzer.trace.kineto.finish import finish
 from traceanalyzer.trace.kineto.own_events import gzip_note, restore
-from traceanalyzer.trace.kineto.stream import EventStream
+from traceanalyzer.trace.kineto.stream import Batch, EventStream
 from traceanalyzer.trace.recognise import refusing_others
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.source import Source
 from traceanalyzer.trace.store import Store
+
+_SMALL = 256
 
 
 def decode(source: Source, pieces: Iterator[bytes], limits: ReadLimits) -> Store:
@@ -26,7 +28,7 @@ def decode(source: Source, pieces: Iterator[bytes], limits: ReadLimits) -> Store
     salvage = Salvage()
     events = EventStream(read_ahead(refusing_others(pieces, source.given)), source.given, limits, salvage)
     columns = Columns(new_store(source.name, limits, salvage))
-    for batch in events.batches():
+    for batch in _gathered(events.batches()):
         columns.add(batch)
     if source.damaged_at is not None:
         salvage.incomplete = True
@@ -38,3 +40,18 @@ def decode(source: Source, pieces: Iterator[bytes], limits: ReadLimits) -> Store
     finish(columns)
     keep_fields(events.top, store)
     return store
+
+
+def _gathered(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Yield the same rows in fewer batches: damaged text comes event by event, and a batch costs the same however small."""
+    waiting: Batch = []
+    for batch in batches:
+        if len(batch) >= _SMALL and not waiting:
+            yield batch
+            continue
+        waiting += batch
+        if len(waiting) >= _SMALL:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
