@@ -88,7 +88,7 @@ def test_unclosed_array_is_recovered(write):
 def test_stray_commas_lose_nothing(write, text):
     body = json.dumps(pairs(2))[1:-1]
     found = report(write(text.replace("%s", body)))["trace"]
-    assert found["kernels"] == 2 * text.count("%s") or (found["kernels"] == 2 and text.count("%s") == 1)
+    assert found["kernels"] == 2, "a body that stands there twice counts once"
 
 
 @pytest.mark.parametrize("bad", [r"C:\kernels\utils", r"\x41", "\\u12", "a\x01\x02b", "tab\tinside", "line\nbreak"])

@@ -30,6 +30,9 @@ from traceanalyzer.trace.tables import NO_ROW, Int32, Int64, Trace
 
 _MOST_OPEN = 256
 """Ranges open at once that are looked at; deeper ones are no calls."""
+_MOST_OVERLAP = 64
+"""Ranges of one name of which each launch lies in more than this many on average are thousands within one another: the
+outermost are taken then, so that time and memory stay linear."""
 _FEW_REPEATS = 10
 """With so few repeats none is given up for a likelier beginning."""
 _BEGINNINGS_TRIED = 8
@@ -141,6 +144,8 @@ class _Ranged:
 
     def _of_one(self, name: str, spans: Spans, process: int, method: str, certainty: str) -> Iterations:
         at, starts = self._of_process.get(process, (np.empty(0, np.int64), np.empty(0, np.int64)))
+        if _launches_within(starts, spans) > _MOST_OVERLAP * len(starts):
+            spans = _apart(spans)
         low = np.searchsorted(starts, spans.start_ns, side="left")
         high = np.searchsorted(starts, spans.end_ns, side="right")
         # where one range ends as the next begins, the launch is the next one's
@@ -152,6 +157,20 @@ class _Ranged:
         how = f"{len(windows)} ranges called {name!r}"
         used = sum(len(c) for c in calls)
         return Iterations(name, method, how, certainty, rows, calls, windows, max(0, len(at) - used))
+
+
+def _launches_within(starts: Int64, spans: Spans) -> int:
+    return int((np.searchsorted(starts, spans.end_ns, side="right") - np.searchsorted(starts, spans.start_ns)).sum())
+
+
+def _apart(spans: Spans) -> Spans:
+    """Return spans of which none begins within another: each that begins when the one taken before it has ended."""
+    kept, reached = [], None
+    for place in np.lexsort((-spans.end_ns, spans.start_ns)).tolist():
+        if reached is None or int(spans.start_ns[place]) >= reached:
+            kept.append(place)
+            reached = int(spans.end_ns[place])
+    return spans.of(np.array(kept, dtype=np.int64))
 
 
 def _by_device(trace: Trace, where: Origin, op: Iterations) -> list[Iterations]:

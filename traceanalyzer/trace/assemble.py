@@ -12,12 +12,13 @@ from traceanalyzer.trace import sound_times
 from traceanalyzer.trace.canonical import make_canonical
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
 from traceanalyzer.trace.cut import id_windows, rows_outside
+from traceanalyzer.trace.duplicates import repeated
 from traceanalyzer.trace.in_order import outlasting
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.link import DeviceSide, HostSide, ids_within_processes, link
 from traceanalyzer.trace.parts import unrecorded
 from traceanalyzer.trace.remarks import Remark, RemarkCode
-from traceanalyzer.trace.store import CALL_COLUMNS, DEVICE_COLUMNS, Store
+from traceanalyzer.trace.store import CALL_COLUMNS, DEVICE_COLUMNS, NO_PROCESS, Store
 from traceanalyzer.trace.tables import (
     NO_ID,
     NO_ROW,
@@ -39,6 +40,8 @@ from traceanalyzer.trace.tables import (
 from traceanalyzer.trace.whole_numbers import BAD_ID
 
 _Arrays = dict[str, npt.NDArray[Any]]
+MOST_DEVICES = 512
+"""Devices told apart; of a file with more, those with most rows. No job of one file has as many."""
 _KIND_WORDS = {RowKind.KERNEL: "kernel", RowKind.MEMCPY: "copy", RowKind.MEMSET: "fill", RowKind.GRAPH: "graph launch"}
 
 
@@ -50,6 +53,11 @@ def assemble(store: Store) -> Trace:
     kinds = [np.full(len(p["start_ns"]), int(k), dtype=np.int8) for k, p in zip(DEVICE_KINDS, parts, strict=True)]
     device["kind"] = np.concatenate(kinds)
     calls = {c: store.column(RowKind.CALL, c) for c in CALL_COLUMNS}
+    columns = ("start_ns", "dur_ns", "corr", "name", "tid", "pid", "device", "stream", "config", "kind")
+    device = _once(store, device, columns, "device row", device["dur_ns"] > 0)
+    calls = _once(
+        store, calls, ("start_ns", "corr", "dur_ns", "name", "tid", "pid"), "host call", calls["corr"] != NO_ID
+    )
     middle = _middle(device, calls)
     device = _sound_device_rows(store, device, middle)
     calls = _sound_calls(store, calls, middle)
@@ -62,13 +70,18 @@ def assemble(store: Store) -> Trace:
     group_keys, group = _pair_codes(device["pid"], device["device"])
     row_ids, call_ids = ids_within_processes(device["corr"], device["owner"], calls["corr"], calls["pid"])
     linked, link_notes = link(
-        DeviceSide(row_ids, device["external"], group, device["order"], device["start_ns"]),
+        DeviceSide(row_ids, device["external"], group, device["start_ns"]),
         HostSide(
-            call_ids, calls["external"], calls["pid"], thread_of_call, api_class, calls["order"],
+            call_ids, calls["external"], calls["pid"], thread_of_call, api_class,
             calls["start_ns"], calls["start_ns"] + calls["dur_ns"],
         ),
     )  # fmt: skip
     devices, device_of_row = _devices(group_keys, group, linked, calls, processes, store.device_names)
+    devices, device_of_row, kept = _most_used(devices, device_of_row)
+    if not kept.all():
+        _leave_out(store, device, ~kept, f"on one of more than {MOST_DEVICES} devices")
+        device = {c: v[kept] for c, v in device.items()}
+        linked, device_of_row = linked[kept], device_of_row[kept]
     lanes, lane_of_row = _lanes(device_of_row, device["stream"], device["context"], store.streams_per_context)
 
     keep = _in_order(store, device, lane_of_row, linked, api_class)
@@ -170,10 +183,7 @@ def _sound_device_rows(store: Store, device: _Arrays, middle: int | None) -> _Ar
     placeless = keep & ((device["device"] == BAD_ID) | (device["stream"] == BAD_ID))
     if placeless.any():
         keep &= ~placeless
-        for kind, count in Counter(device["kind"][placeless].tolist()).items():
-            store.salvage.excluded[f"{_KIND_WORDS[RowKind(kind)]}: a device or stream number that cannot be one"] += (
-                count
-            )
+        _leave_out(store, device, placeless, "a device or stream number that cannot be one")
     return {c: v[keep] for c, v in device.items()}
 
 
@@ -192,6 +202,20 @@ def _in_order(
     if bad.any():
         store.salvage.excluded["kernel: outlasts its successors on an in-order stream"] += int(np.count_nonzero(bad))
     return ~bad
+
+
+def _leave_out(store: Store, device: _Arrays, rows: npt.NDArray[np.bool_], why: str) -> None:
+    for kind, count in Counter(device["kind"][rows].tolist()).items():
+        store.salvage.excluded[f"{_KIND_WORDS[RowKind(kind)]}: {why}"] += count
+
+
+def _once(store: Store, rows: _Arrays, columns: tuple[str, ...], word: str, wanted: npt.NDArray[np.bool_]) -> _Arrays:
+    """Return the rows without those that are there a second time."""
+    again = repeated([rows[c] for c in columns]) & wanted
+    if not again.any():
+        return rows
+    store.salvage.repaired[f"{word} that is in the file twice, counted once"] += int(np.count_nonzero(again))
+    return {c: v[~again] for c, v in rows.items()}
 
 
 def _sound_calls(store: Store, calls: _Arrays, middle: int | None) -> _Arrays:
@@ -238,28 +262,36 @@ def _devices(
     device_names: dict[tuple[str, int], str],
 ) -> tuple[list[Device], Int32]:  # fmt: skip
     """Return the devices and the device of each row; rows of several processes on one device are kept apart."""
-    devices: list[Device] = []
-    device_of_row = np.zeros(len(group), dtype=np.int32)
-    owner = np.full(len(group), -1, dtype=np.int64)
+    unknown = len(pids)
+    owner = np.full(len(group), unknown, dtype=np.int64)
     owner[linked != NO_ROW] = calls["pid"][linked[linked != NO_ROW]]
-
-    def name_of(pid: int, number: int) -> str:
-        return device_names.get((pids[pid], number)) or device_names.get(("", number), "")
-
+    known = owner != unknown
+    of_owners, _ = _pair_codes(group[known], owner[known])
+    several = np.bincount([g for g, _ in of_owners], minlength=len(group_keys) + 1) > 1
+    pairs, device_of_row = _pair_codes(group, np.where(several[group], owner, NO_PROCESS))
     crowded = len({number for _, number in group_keys}) < len(group_keys)
-    for code, (pid, number) in enumerate(group_keys):
-        rows = group == code
-        owners = np.unique(owner[rows & (owner >= 0)]).tolist()
-        split = owners if len(owners) > 1 else [None]
-        for own in split:
-            label = f"process {pids[own]}" if own is not None else f"pid {pids[pid]}" if crowded else ""
-            mine = rows if own is None else rows & (owner == own)
-            device_of_row[mine] = len(devices)
-            devices.append(Device(pids[pid], number, name_of(pid, number), label))
-        if len(owners) > 1 and (rest := rows & (owner < 0)).any():
-            device_of_row[rest] = len(devices)
-            devices.append(Device(pids[pid], number, name_of(pid, number), "process unknown"))
+    devices = []
+    for code, own in pairs:
+        pid, number = group_keys[code]
+        name = device_names.get((pids[pid], number)) or device_names.get(("", number), "")
+        if own == unknown:
+            label = "process unknown"
+        else:
+            label = f"process {pids[own]}" if own != NO_PROCESS else f"pid {pids[pid]}" if crowded else ""
+        devices.append(Device(pids[pid], number, name, label))
     return devices, device_of_row
+
+
+def _most_used(devices: list[Device], of_row: Int32) -> tuple[list[Device], Int32, npt.NDArray[np.bool_]]:
+    """Return the devices with most rows, the new device of each row, and which rows are theirs."""
+    everything = np.ones(len(of_row), dtype=bool)
+    if len(devices) <= MOST_DEVICES:
+        return devices, of_row, everything
+    counts = np.bincount(of_row, minlength=len(devices))
+    kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_DEVICES])
+    place = np.full(len(devices), -1, dtype=np.int32)
+    place[kept] = np.arange(len(kept), dtype=np.int32)
+    return [devices[i] for i in kept.tolist()], place[of_row], place[of_row] >= 0
 
 
 def _lanes(device: Int32, stream: Int64, context: Int64, per_context: bool) -> tuple[list[Lane], Int32]:

@@ -1,17 +1,16 @@
 """Which host call launched which device row: the correlation join, scoped by process.
 
 A link is never guessed from times. An id that several calls of one process carry links nothing. An id that
-several processes carry (merged ranks) is settled by evidence in the file, in this order: the external id,
-the place in the file (rows of one rank lie together), the process all other rows of the same device belong
-to, and causality (a kernel cannot start before its launch, and a launch starts one kernel); where none
-settles it the row stays unlinked and is counted.
+several processes carry (merged ranks) is settled by evidence in the rows, in this order: the external id, the process
+all other rows of the same device belong to, and causality (a kernel cannot start before its launch, and a launch starts
+one kernel); where none settles it the row stays unlinked and is counted. The order of events in the file is no evidence.
+A launch that rows of several devices claim is that of the device whose other rows are of its process.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -19,7 +18,12 @@ from traceanalyzer.trace.launch_names import LAUNCHES, ApiClass
 from traceanalyzer.trace.tables import NO_ID, NO_ROW, Int8, Int32, Int64
 
 _EARLY_NS = 1000
-_BLOCK_SLACK = 4
+_MOST_GROUPS = 512
+_MOST_SHARED = 64
+"""Processes that may share an id for it to be looked into; no job of one file has as many."""
+
+
+_Open = list[tuple[int, dict[int, int]]]
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,6 @@ class DeviceSide:
     corr: Int64
     external: Int64
     group: Int32
-    order: Int64
     start_ns: Int64
 
 
@@ -42,7 +45,6 @@ class HostSide:
     process: Int32
     thread: Int32
     api_class: Int8
-    order: Int64
     start_ns: Int64
     end_ns: Int64
 
@@ -87,6 +89,7 @@ def link(rows: DeviceSide, calls: HostSide) -> tuple[Int64, Counter[str]]:
     several = np.flatnonzero(count > 1)
     if len(several):
         _settle(rows, calls, several, linked, by_corr, low, count, notes)
+    _of_own_process(rows, calls, linked, notes)
     without = int(np.count_nonzero(~has_id))
     if without:
         notes["device rows without a usable correlation id"] = without
@@ -111,7 +114,9 @@ def _settle(
         if corr not in known:
             known[corr] = _one_per_process(by_corr[low[i] : low[i] + count[i]], calls)
         candidates = known[corr]
-        if not candidates:
+        if len(candidates) > _MOST_SHARED:
+            notes["device rows whose correlation id several processes share"] += 1
+        elif not candidates:
             notes["device rows whose correlation id several calls of one process share"] += 1
         elif len(candidates) == 1:
             linked[i] = next(iter(candidates.values()))
@@ -124,11 +129,12 @@ def _settle(
             linked[i] = same[0]
         else:
             still_open.append((i, candidates))
-    groups: dict[int, list[tuple[int, dict[int, int]]]] = {}
-    for item in _by_place(still_open, rows, calls, linked):
+    groups: dict[int, _Open] = {}
+    for item in still_open:
         groups.setdefault(int(rows.group[item[0]]), []).append(item)
+    process_of = _processes_of_groups(groups, _owners(rows, calls, linked), rows, calls)
     for group, items in groups.items():
-        process = _process_of_group(group, items, rows, calls, linked)
+        process = process_of.get(group)
         for i, candidates in items:
             if process is not None and process in candidates:
                 linked[i] = candidates[process]
@@ -136,32 +142,42 @@ def _settle(
                 notes["device rows whose correlation id several processes share"] += 1
 
 
-_Open = list[tuple[int, dict[int, int]]]
+def _owners(rows: DeviceSide, calls: HostSide, linked: Int64) -> dict[int, set[int]]:
+    """Return the processes that launched the linked rows of each group."""
+    at = np.flatnonzero(linked != NO_ROW)
+    found: dict[int, set[int]] = {}
+    pairs = np.unique(np.stack([rows.group[at].astype(np.int64), calls.process[linked[at]].astype(np.int64)]), axis=1)
+    for group, process in pairs.T.tolist():
+        found.setdefault(group, set()).add(process)
+    return found
 
 
-def _by_place(open_rows: _Open, rows: DeviceSide, calls: HostSide, linked: Int64) -> _Open:
-    """Link rows that lie in the stretch of the file that one process has to itself; return the others.
+def _of_own_process(rows: DeviceSide, calls: HostSide, linked: Int64, notes: Counter[str]) -> None:
+    """Take links back that lead into another process: one launch, no graph, with rows on several devices has one too many.
 
-    Files of merged ranks are written one rank after the other. Where the stretches overlap, or a row lies in
-    none, the place says nothing.
+    Rows that no other device claims tell which processes a device works for.
     """
-    processes = sorted({p for _, candidates in open_rows for p in candidates})
-    blocks = {p: _block(calls, p) for p in processes}
-    ordered = sorted(blocks.values())
-    if any(a[1] >= b[0] for a, b in pairwise(ordered)):
-        return open_rows
-    chosen: dict[int, int] = {}
-    for i, candidates in open_rows:
-        at = int(rows.order[i])
-        inside = [p for p in candidates if blocks[p][0] - _BLOCK_SLACK <= at <= blocks[p][1] + _BLOCK_SLACK]
-        exact = [p for p in inside if blocks[p][0] <= at <= blocks[p][1]] or inside
-        if len(exact) == 1:
-            chosen[i] = candidates[exact[0]]
-    if not _plausible(list(chosen.values()), calls):
-        return open_rows
-    for i, call in chosen.items():
-        linked[i] = call
-    return [item for item in open_rows if item[0] not in chosen]
+    at = np.flatnonzero(linked != NO_ROW)
+    if not len(at) or (calls.process[linked[at]] == calls.process[linked[at[0]]]).all():
+        return
+    at = at[calls.api_class[linked[at]] == ApiClass.KERNEL_LAUNCH]
+    order = at[np.lexsort((rows.group[at], linked[at]))]
+    call, group = linked[order], rows.group[order]
+    begins = np.concatenate([[True], call[1:] != call[:-1]])
+    differs = np.zeros(len(order), dtype=bool)
+    differs[1:] = (call[1:] == call[:-1]) & (group[1:] != group[:-1])
+    number = np.cumsum(begins) - 1
+    contested = np.bincount(number, weights=differs) > 0
+    doubtful = order[contested[number]]
+    if not len(doubtful):
+        return
+    sure = linked.copy()
+    sure[doubtful] = NO_ROW
+    owners = _owners(rows, calls, sure)
+    for i in doubtful.tolist():
+        if int(calls.process[linked[i]]) not in owners.get(int(rows.group[i]), set()):
+            linked[i] = NO_ROW
+            notes["device rows whose correlation id only another process has"] += 1
 
 
 def _plausible(found: list[int], calls: HostSide) -> bool:
@@ -181,7 +197,7 @@ def _one_per_process(candidates: Int64, calls: HostSide) -> dict[int, int]:
             own = launching if len(launching) else own
         if len(own) > 1:
             # a driver call inside the runtime call that made it: the outer one is the launch
-            outer = own[np.argmin(calls.start_ns[own])]
+            outer = own[np.lexsort((-calls.end_ns[own], calls.start_ns[own]))[0]]
             inside = (calls.end_ns[own] <= calls.end_ns[outer]) & (calls.thread[own] == calls.thread[outer])
             own = np.array([outer]) if inside.all() and len(own) <= 3 else own
         if len(own) == 1:
@@ -189,24 +205,52 @@ def _one_per_process(candidates: Int64, calls: HostSide) -> dict[int, int]:
     return result
 
 
-def _process_of_group(
-    group: int, items: list[tuple[int, dict[int, int]]], rows: DeviceSide, calls: HostSide, linked: Int64
-) -> int | None:
-    """Return the process that the open rows of one device belong to, or None without evidence."""
-    settled = linked[(rows.group == group) & (linked != NO_ROW)]
-    owners = np.unique(calls.process[settled])
-    if len(owners) == 1:
-        return int(owners[0])
-    processes = sorted({p for _, candidates in items for p in candidates})
-    possible = [
+def _processes_of_groups(
+    groups: dict[int, _Open], owners: dict[int, set[int]], rows: DeviceSide, calls: HostSide
+) -> dict[int, int]:
+    """Return the process that the open rows of each group belong to, where there is evidence.
+
+    ``owners``: the processes of the groups' other rows. A group that only one process can have launched takes its calls
+    from the others. Where all pairings of groups and processes give the same times, so that no number depends on it,
+    they are paired in the order of their numbers.
+    """
+    if len(groups) > _MOST_GROUPS:
+        return {}
+    possible = {
+        g: _possible(items, rows, calls) if len(owners.get(g, ())) != 1 else set(owners[g])
+        for g, items in groups.items()
+    }
+    found: dict[int, int] = {}
+    while single := sorted(g for g, able in possible.items() if len(able) == 1):
+        group = single[0]
+        found[group] = process = possible.pop(group).pop()
+        taken = {c[process] for _, c in groups[group] if process in c}
+        for other, able in possible.items():
+            if process in able and not taken.isdisjoint(c.get(process) for _, c in groups[other]):
+                able.discard(process)
+    left = sorted(g for g, able in possible.items() if able)
+    processes = sorted(set().union(*(possible[g] for g in left))) if left else []
+    if len(left) == len(processes) and all(
+        possible[g] == set(processes) and _same_times(groups[g], processes, rows, calls) for g in left
+    ):
+        found |= dict(zip(left, processes, strict=True))
+    return found
+
+
+def _possible(items: _Open, rows: DeviceSide, calls: HostSide) -> set[int]:
+    """Return the processes that can have launched all of the rows: a kernel cannot start before its launch."""
+    able = set(items[0][1]).intersection(*(c for _, c in items))
+    return {
         p
-        for p in processes
-        if all(p in c and rows.start_ns[i] >= calls.start_ns[c[p]] - _EARLY_NS for i, c in items)
+        for p in able
+        if all(rows.start_ns[i] >= calls.start_ns[c[p]] - _EARLY_NS for i, c in items)
         and _plausible([c[p] for _, c in items], calls)
-    ]
-    return possible[0] if len(possible) == 1 else None
+    }
 
 
-def _block(calls: HostSide, process: int) -> tuple[int, int]:
-    order = calls.order[calls.process == process]
-    return int(order.min()), int(order.max())
+def _same_times(items: _Open, processes: list[int], rows: DeviceSide, calls: HostSide) -> bool:
+    def latencies(process: int) -> list[int]:
+        return sorted(int(rows.start_ns[i] - calls.start_ns[c[process]]) for i, c in items)
+
+    first = latencies(processes[0])
+    return all(latencies(p) == first for p in processes[1:])

@@ -18,6 +18,7 @@ from traceanalyzer.trace.flows import Ends
 from traceanalyzer.trace.intel.lanes import GPU_OP
 from traceanalyzer.trace.jax.lanes import STEP_NOTE
 from traceanalyzer.trace.kineto.decimal_times import column_to_ns, finest_step_ns
+from traceanalyzer.trace.kineto.halves import paired
 from traceanalyzer.trace.kineto.ids import id_text, lane_id, to_int
 from traceanalyzer.trace.kineto.lane_rows import FLOW_CATEGORIES
 from traceanalyzer.trace.kineto.own_events import RECORD_NAME
@@ -264,12 +265,13 @@ class Columns:
             return
         pid, tid = id_text(bytes(row.pid)), id_text(bytes(row.tid))
         value = str(args.get("labels" if what == "process_labels" else "name", ""))[:200]
+        # of several names the first by its text counts: the order of events says nothing
         if what == "process_name":
-            self.process_names[pid] = value
+            self.process_names[pid] = min(value, self.process_names.get(pid, value))
         elif what == "process_labels":
-            self.process_labels[pid] = value
+            self.process_labels[pid] = min(value, self.process_labels.get(pid, value))
         else:
-            self.thread_names[pid, tid] = value
+            self.thread_names[pid, tid] = min(value, self.thread_names.get((pid, tid), value))
 
     # -- complete rows --------------------------------------------------------------------------------
 
@@ -356,27 +358,18 @@ class Columns:
     # -- begin/end pairs ------------------------------------------------------------------------------
 
     def pair_halves(self) -> None:
-        """Make complete rows of B/E pairs: the last open B of the thread is closed by the next E."""
+        """Make complete rows of begin and end events, whatever their order in the file."""
         if not self.halves:
             return
         times = column_to_ns([row.ts for _, _, row in self.halves])
-        open_rows: dict[tuple[str, str], list[tuple[RowKind, Row, int]]] = {}
+        pairs, lonely = paired([(kind, ph, row) for kind, ph, row in self.halves], times)
         made: dict[RowKind, list[Row]] = {}
-        lonely = 0
-        for i in np.argsort(times, kind="stable").tolist():
-            kind, ph, row = self.halves[i]
-            stack = open_rows.setdefault((id_text(bytes(row.pid)), id_text(bytes(row.tid))), [])
-            if ph == "B":
-                stack.append((kind, row, int(times[i])))
-            elif stack:
-                begun, start, start_ns = stack.pop()
-                span_ns = int(times[i]) - start_ns
-                text = f"{span_ns // 1000}.{span_ns % 1000:03d}".encode()
-                args = start.args if bytes(start.args) else row.args
-                made.setdefault(begun, []).append(Row(start.name, "X", start.pid, start.tid, start.ts, Raw(text), args))
-            else:
-                lonely += 1
-        lonely += sum(map(len, open_rows.values()))
+        for begin, end in pairs:
+            kind, _, start = self.halves[begin]
+            span_ns = int(times[end]) - int(times[begin])
+            text = f"{span_ns // 1000}.{span_ns % 1000:03d}".encode()
+            args = start.args if bytes(start.args) else self.halves[end][2].args
+            made.setdefault(kind, []).append(Row(start.name, "X", start.pid, start.tid, start.ts, Raw(text), args))
         if lonely:
             self.salvage.excluded["begin or end event without its other half"] += lonely
         for kind, rows in made.items():
