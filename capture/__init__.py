@@ -16,14 +16,19 @@ from traceanalyzer.errors import CaptureUnavailable
 
 if TYPE_CHECKING:
     from traceanalyzer.capture.api import Capture, capture
+    from traceanalyzer.capture.benchmark import benchmark
+    from traceanalyzer.capture.measure import Measured, measure
     from traceanalyzer.capture.minimal_timer import Timed, timed
     from traceanalyzer.capture.protocols import PROTOCOLS
 
-__all__ = ["PROTOCOLS", "Capture", "Timed", "capture", "require_torch", "timed"]
+__all__ = ["PROTOCOLS", "Capture", "Measured", "Timed", "benchmark", "capture", "measure", "require_torch", "timed"]
 
 _HOMES = {
     "Capture": "traceanalyzer.capture.api",
     "capture": "traceanalyzer.capture.api",
+    "benchmark": "traceanalyzer.capture.benchmark",
+    "Measured": "traceanalyzer.capture.measure",
+    "measure": "traceanalyzer.capture.measure",
     "PROTOCOLS": "traceanalyzer.capture.protocols",
     "Timed": "traceanalyzer.capture.minimal_timer",
     "timed": "traceanalyzer.capture.minimal_timer",

@@ -1,0 +1,121 @@
+"""One function measured from Python: ``measure(fn, *args)`` gives its two times, what the trace says, and whether it is right."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from traceanalyzer.capture.api import Capture, capture_call
+from traceanalyzer.capture.correctness import Tolerances
+from traceanalyzer.capture.device import Device
+from traceanalyzer.errors import TraceAnalyzerError
+from traceanalyzer.trace.sidecar import ProtocolResult, Sidecar
+
+COLD = "do_bench"
+_WARM = ("profiler_self_time", "graph_unrolled", "backlog")
+_END_TO_END = "wall_sync_once"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured. Times in microseconds per call; None where the device or the capture has none, with ``reason``.
+
+    ``device_us``: kernel time with warm caches, ``cold_us`` behind a cache clear, ``end_to_end_us`` what a call costs in a
+    loop. ``*_ci95_us``: order-statistic 95 % interval of the median. ``verdict``: ok, suspect or cannot-judge, of the trace,
+    with ``headline``. ``correct`` is None where no reference was given. ``sidecar`` has every protocol's samples.
+    """
+
+    name: str
+    device_us: float | None
+    device_ci95_us: tuple[float, float] | None
+    cold_us: float | None
+    end_to_end_us: float | None
+    end_to_end_ci95_us: tuple[float, float] | None
+    verdict: str
+    headline: str
+    correct: bool | None
+    reason: str
+    sidecar: Sidecar
+
+    @property
+    def time_us(self) -> float | None:
+        """The device's time, end to end where the device has no clock of its own."""
+        return self.device_us if self.device_us is not None else self.end_to_end_us
+
+    @property
+    def ci95_us(self) -> tuple[float, float] | None:
+        """The interval of :attr:`time_us`."""
+        return self.device_ci95_us if self.device_us is not None else self.end_to_end_ci95_us
+
+    def __str__(self) -> str:
+        def time(value: float | None) -> str:
+            return "n/a" if value is None else f"{value:,.4g} us"
+
+        return (
+            f"{self.name}: device {time(self.device_us)} (cold cache {time(self.cold_us)}), end to end {time(self.end_to_end_us)}; "
+            f"{self.verdict}: {self.headline}"
+        )
+
+
+def measure(
+    fn: Callable[..., Any], /, *args: Any, reference: Callable[..., Any] | None = None, tolerance: Tolerances | None = None,
+    iters: int = 100, warmup: int = 10, budget_s: float = 10.0, precision: float | None = None, name: str | None = None,
+    device: str | Device = "auto", out: str | Path | None = None, **kwargs: Any,
+) -> Measured:  # fmt: skip
+    """Return the times of ``fn(*args, **kwargs)``, each under the protocol that answers its question.
+
+    ``precision``: go on until the 95 % interval of the time is that share of it (0.01: one per cent), in runs of twice the
+    calls each, as long as they fit into ``budget_s`` each. ``out``: a folder that keeps trace and sidecar; without one they
+    are not kept. Other arguments as in :func:`traceanalyzer.capture.capture`. Raises CaptureUnavailable.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(out) if out is not None else Path(scratch)
+        calls = iters
+        for _ in range(_MOST_RUNS):
+            made = capture_call(
+                fn, args, kwargs, out=folder, iters=calls, warmup=warmup, reference=reference, tolerance=tolerance, name=name,
+                budget_s=budget_s, device=device, protocols=(_END_TO_END, COLD, *_WARM),
+            )  # fmt: skip
+            found = measured_of(made)
+            if precision is None or _precise(found, precision):
+                return found
+            calls *= 2
+        return found
+
+
+_MOST_RUNS = 10
+"""Runs of twice the calls each that a wanted precision may take."""
+
+
+def _precise(found: Measured, share: float) -> bool:
+    interval, time = found.ci95_us, found.time_us
+    return time is None or (interval is not None and interval[1] - interval[0] <= 2 * share * time)
+
+
+def measured_of(made: Capture) -> Measured:
+    """Return the result of a capture."""
+    record = made.operation
+    results = {p.protocol: p for p in record.protocols}
+    warm = next((results[k] for k in _WARM if k in results and results[k].p50_us is not None), None)
+    loop = results.get(_END_TO_END)
+    status, headline = "cannot-judge", "there is no trace"
+    if made.trace is not None:
+        try:
+            verdict = made.report().data.verdict
+            status, headline = verdict.status, verdict.headline
+        except TraceAnalyzerError as error:
+            headline = str(error)
+    reasons = [p.reason for p in (warm, loop) if p is not None and p.reason]
+    if warm is None and _WARM[0] in results:
+        reasons.append(results[_WARM[0]].reason)
+    return Measured(
+        record.name, _time(warm), warm.ci95_us if warm else None, _time(results.get(COLD)), _time(loop), loop.ci95_us if loop else None,
+        status, headline, record.correctness.passed, record.correctness.reason or "; ".join(reasons), made.sidecar,
+    )  # fmt: skip
+
+
+def _time(result: ProtocolResult | None) -> float | None:
+    return result.p50_us if result is not None else None
