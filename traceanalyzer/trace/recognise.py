@@ -20,7 +20,8 @@ _NSYS = "export it: nsys export --type sqlite FILE, and give the .sqlite file"
 _MAGIC: tuple[tuple[bytes, str, str], ...] = (
     (b"NVIDIA Tegra Profiler Report", "a report of Nsight Systems (.nsys-rep)", _NSYS),
     (b"NVR\0", "a report of Nsight Compute (.ncu-rep): counters of single kernels, without a time axis", _CHROME),
-    (b"SQLite format 3\0", "an SQLite database", _CHROME),
+    (b"SQLite format 3\0", "an SQLite database in gzip", "unpack it first: gunzip"),
+    (bytes(100), "zeros where a header should be: a database whose export was stopped?", "export it again: nsys export --type sqlite FILE"),
     (b"PK\x03\x04", "a zip archive (torch.save writes one too)", "unpack it and give the trace inside"),
     (b"PK\x05\x06", "an empty zip archive", "give the trace itself"),
     (b"\x28\xb5\x2f\xfd", "zstd data", "unpack it first: zstd -d"),

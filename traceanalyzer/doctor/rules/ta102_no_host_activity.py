@@ -11,8 +11,7 @@ How it is decided
     Device rows are there and none is linked. PROVEN: it is a count.
 
 Example
-    A profile with ``activities=[CUDA]`` whose runtime rows were filtered out; a JAX trace, whose host rows
-    carry no correlation.
+    A profile with ``activities=[CUDA]`` whose runtime rows were filtered out; rocprofv3 without ``--hip-trace``.
 
 What to do
     Record with CPU activity too.

@@ -8,8 +8,10 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.options import ReadLimits
@@ -208,7 +210,7 @@ def _add_line(
     dur = np.array([_ns(length) for _, _, length, _, _ in rows], dtype=np.int64)
     corr = np.array([c for *_, c, _ in rows], dtype=np.int64)
     pid, tid = store.pids[plane.name], store.tids[line.name or str(line.number)]
-    common = {
+    common: dict[str, npt.NDArray[Any]] = {
         "start_ns": start,
         "dur_ns": dur,
         "pid": np.full(len(rows), pid, np.int32),
@@ -246,7 +248,9 @@ def _add_line(
             store.skipped[host[key].name] += 1
 
 
-def _inner_repeats(start: np.ndarray, dur: np.ndarray, keys: list[tuple[str, str, bool]]) -> np.ndarray:
+def _inner_repeats(
+    start: npt.NDArray[np.int64], dur: npt.NDArray[np.int64], keys: list[tuple[str, str, bool]]
+) -> npt.NDArray[np.bool_]:
     """Return which rows lie in a row of the same name: PjitFunction is written twice for one call."""
     inside = np.zeros(len(keys), dtype=bool)
     reached: dict[str, int] = {}

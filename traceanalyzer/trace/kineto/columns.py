@@ -67,7 +67,7 @@ class Columns:
         self.notes = Interner()
         self.notes[""]
         self.gpu_op_pids: set[str] = set()
-        self._flows: list[tuple[npt.NDArray[np.int32], ...]] = []
+        self._flows: list[tuple[npt.NDArray[Any], ...]] = []
         self._flow_keys = Interner()
         self.halves: list[tuple[RowKind, str, Row]] = []
         self.own_record = b""

@@ -65,15 +65,15 @@ class LaneRows:
         if flavour is not None:
             self._store.flavour = flavour.flavour
             self._store.doubtful |= flavour.doubtful
-        device = self._device_rows(devices, lanes)
-        if len(device["start_ns"]):
-            self._store.step_ns = min(self._store.step_ns, _finest_step(device["start_ns"], device["dur_ns"]))
+        rows = self._device_rows(devices, lanes)
+        if len(rows["start_ns"]):
+            self._store.step_ns = min(self._store.step_ns, _finest_step(rows["start_ns"], rows["dur_ns"]))
         calls = self._host_rows(flavour, devices, lanes)
         if flavour is not None and flavour.flow_categories:
-            self._join(device, calls)
+            self._join(rows, calls)
         for kind in DEVICE_KINDS:
-            mask = device["kind"] == kind
-            self._store.put(kind, {c: v[mask] for c, v in device.items() if c != "kind"})
+            mask = rows["kind"] == kind
+            self._store.put(kind, {c: v[mask] for c, v in rows.items() if c != "kind"})
         self._store.put(RowKind.CALL, calls)
 
     def _lane(self, key: int) -> Lane:

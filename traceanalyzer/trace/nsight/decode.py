@@ -63,8 +63,7 @@ def decode(database: Database, limits: ReadLimits) -> Store:
     if graphs:
         store.remarks.append(Remark(RemarkCode.GRAPHS_WHOLE, {"rows": graphs}))
     if migrations.rows:
-        params = {"rows": migrations.rows, "total_ns": migrations.total_ns}
-        store.remarks.append(Remark(RemarkCode.MIGRATIONS, params))
+        store.remarks.append(Remark(RemarkCode.MIGRATIONS, {"rows": migrations.rows, "total_ns": migrations.total_ns}))
     _missing(database, store)
     return store
 

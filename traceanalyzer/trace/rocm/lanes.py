@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.lanes import DeviceRow, HostRow, Lane, LaneReader, Row
@@ -17,7 +18,7 @@ class RpdLanes(LaneReader):
     """Lanes of the JSON form of rpd: the kind of a device row is in ``args.desc``; ``api_op`` flow events join both sides."""
 
     flavour = "rpd"
-    flow_categories = ("api_op",)
+    flow_categories: ClassVar[tuple[str, ...]] = ("api_op",)
     doubtful = UNRECORDED
     _process = _RPD
 
