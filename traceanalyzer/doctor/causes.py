@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from traceanalyzer.analysis.ledger import DeviceLedger, DrainedBy, LedgerClass
+from traceanalyzer.analysis.ledger import ChangeWorth, DeviceLedger, DrainedBy, LedgerClass
 from traceanalyzer.analysis.ledger.classes import is_wrapper
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.finding import Cost, Evidence
@@ -133,7 +133,7 @@ class DeviceCauses:
     def after_wait(self) -> Bool:
         """Which segments lie in an interval that began because the host waited, and are the wait itself or the host's way to its next launch."""
         waited = self.ledger.drained == DrainedBy.WAIT
-        return waited & np.isin(self.ledger.cls, (*_HOST, LedgerClass.SYNCHRONISE, LedgerClass.COPY_CALL))
+        return np.asarray(waited & np.isin(self.ledger.cls, (*_HOST, LedgerClass.SYNCHRONISE, LedgerClass.COPY_CALL)))
 
     @cached_property
     def polled_intervals(self) -> Bool:
@@ -235,9 +235,15 @@ class DeviceCauses:
         inside = np.clip(at - ledger.start[which], 0, ledger.ns[which])
         return np.asarray(total[which] + np.where(self.is_idle[which], inside, 0))
 
-    def cost(self, mask: Bool, worth: float | None = None) -> Cost:
-        """Return the time of the segments as the cost of a finding."""
-        return Cost(self.ns(mask), self.ledger.span_ns, self.ledger.window, worth)
+    def worth(self, change: str) -> ChangeWorth | None:
+        """Return what a change would be worth to the units of the run, None where the replay does not say."""
+        found = self.ledger.worth.of(change) if change else None
+        return found if found is not None and found.factor else None
+
+    def cost(self, mask: Bool, change: str = "") -> Cost:
+        """Return the time of the segments as the cost of a finding, with what the end of the cause would be worth."""
+        worth = self.worth(change)
+        return Cost(self.ns(mask), self.ledger.span_ns, self.ledger.window, max(0.0, worth.share) if worth else None)
 
     def items(self, mask: Bool, most: int = SHOWN) -> list[Item]:
         """Return the segments by class and name, the largest first."""
@@ -340,7 +346,7 @@ class DeviceCauses:
         """Return the segments behind waits: those for a value or a copy, or those by a synchronise."""
         if not len(self.ledger.idle):
             return np.zeros(len(self.ledger.start), dtype=bool)
-        return self.after_wait & ~self.polled & (self.reads_back[self._interval_of] == read_back)
+        return np.asarray(self.after_wait & ~self.polled & (self.reads_back[self._interval_of] == read_back))
 
     def waits_by_call(self, mask: Bool) -> list[Wait]:
         """Return the waits that the segments lie behind, by call and operator, the costliest first."""

@@ -12,21 +12,28 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.causes import causes as causes_of
 from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Rule, us
 from traceanalyzer.options import COST_SHARE, MENTION_SHARE, Threshold
 from traceanalyzer.trace.tables import Bool
 
 CLOCKS = "host and device clocks disagree; what the host did while the device was idle cannot be told"
+WORTH = "[[ Without it a unit of the run would take {then_ns:time} instead of {now_ns:time}.]]"
+"""What the end of a cause would be worth, by a replay of the run's own rows (docs/worth.md)."""
 Remedy = str | Callable[[Analysis], str]
 """A sentence, or what makes it of the trace."""
+LEAST_GAIN = 0.005
+"""A replay that gains less says that the change is worth nothing."""
 NO_LEDGER = "there is no device row, so that no time can be given a cause"
 
 
 class LedgerRule(Rule):
     """A rule whose cause is a part of each device's ledger. It fires from ``mention_share`` of the span on, and warns from ``cost_share`` on."""
 
-    thresholds = (MENTION_SHARE, COST_SHARE)
+    thresholds: ClassVar[tuple[Threshold, ...]] = (MENTION_SHARE, COST_SHARE)
     causes: ClassVar[tuple[LedgerClass, ...]] = ()
+    change: ClassVar[str] = ""
+    """The counterfactual replay that takes the cause away; empty where there is none."""
     least: ClassVar[Threshold] = MENTION_SHARE
     """The share of the span from which on it is spoken of."""
     warns_from: ClassVar[Threshold] = COST_SHARE
@@ -36,6 +43,11 @@ class LedgerRule(Rule):
     grade: ClassVar[Grade] = Grade.PROVEN
     remedies: ClassVar[tuple[Remedy, ...]]
     """What to do, most useful first."""
+
+    def __init_subclass__(cls) -> None:
+        """Let each message end with what the end of the cause would be worth, where that is known."""
+        super().__init_subclass__()
+        cls.messages = {code: Message(m.headline, m.text + WORTH) for code, m in cls.messages.items()}
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Fire on each device whose ledger holds the cause."""
@@ -66,11 +78,11 @@ class LedgerRule(Rule):
 
     def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
         """Return the finding of one device."""
-        params = cost_params(device, mask) | self.more(analysis, device, mask)
+        params = cost_params(device, mask, self.change) | self.more(analysis, device, mask)
         return self.say(
             self.name, self.severity(analysis, device, mask), self.grade, device.subject, params,
             numbers=cost_numbers(analysis, params), evidence=device.evidence(mask), remedy=self.remedy(analysis),
-            cost=device.cost(mask),
+            cost=device.cost(mask, self.change),
         )  # fmt: skip
 
     def remedy(self, analysis: Analysis) -> list[str]:
@@ -78,13 +90,19 @@ class LedgerRule(Rule):
         return [r if isinstance(r, str) else r(analysis) for r in self.remedies]
 
 
-def cost_params(device: DeviceCauses, mask: Bool) -> dict[str, Param]:
-    """Return the parameters that all messages on a cost share: cost, span, share, intervals and the three largest items."""
+def cost_params(device: DeviceCauses, mask: Bool, change: str = "") -> dict[str, Param]:
+    """Return the parameters that all messages on a cost share: cost, span, share, intervals, the three largest items and what the end of it is worth."""
     items = device.items(mask)
+    worth = device.worth(change)
+    gain = worth is not None and worth.share >= LEAST_GAIN
     params: dict[str, Param] = {
         "device": device.label, "cost_ns": device.ns(mask), "span_ns": device.ledger.span_ns, "share": round(device.share(mask), 6),
         "busy": round(device.busy_share, 6), "intervals": device.count(mask),
     }  # fmt: skip
+    params |= {
+        "now_ns": worth.now_ns if worth and gain else None,
+        "then_ns": worth.period_ns if worth and gain else None,
+    }
     for place, prefix in enumerate(("top", "second", "third")):
         item = items[place] if place < len(items) else None
         params |= {

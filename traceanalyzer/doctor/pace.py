@@ -74,7 +74,8 @@ def _dispatch(analysis: Analysis, alone: Int64) -> float | None:
     launched = rows.call[alone]
     threads = np.unique(calls.thread[launched]).tolist()
     if len(threads) > 1:
-        return stats.median(np.diff(np.sort(calls.start_ns[launched])))
+        starts = np.sort(calls.start_ns[launched])
+        return stats.median(starts[1:] - starts[:-1])
     steady = [t.steady_ns for t in analysis.threads if t.thread in threads]
     others = np.setdiff1d(
         np.flatnonzero(analysis.host.owns & (calls.thread == (threads[0] if threads else NO_ROW))), launched

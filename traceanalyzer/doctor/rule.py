@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -57,13 +57,13 @@ class RuleBase(ABC):
 
     def say(
         self, code: str, severity: Severity, grade: Grade, subject: Subject, params: dict[str, Param], *,
-        numbers: dict[str, Param], remedy: list[str], evidence: list[Evidence] | None = None, cost: Cost | None = None,
+        numbers: Mapping[str, Param], remedy: list[str], evidence: list[Evidence] | None = None, cost: Cost | None = None,
     ) -> Finding:  # fmt: skip
         """Return the finding of one of this rule's messages, its sentences made from the parameters."""
         message = self.messages[code]
         return Finding(
             self.code, self.name, severity, grade, subject, sentence(message.headline, params), sentence(message.text, params),
-            numbers, evidence or [], remedy, code, params, cost,
+            dict(numbers), evidence or [], remedy, code, params, cost,
         )  # fmt: skip
 
     def abstain(self, reason: str) -> Abstained:

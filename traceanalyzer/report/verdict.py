@@ -28,6 +28,7 @@ SOUND_BUSY = 0.9
 MUCH_UNKNOWN = 0.2
 """A part of the span this large without a known cause is said."""
 FEW_UNITS = 3
+LITTLE_WORTH = 0.02
 LEAST_ROWS = 20
 
 
@@ -138,27 +139,39 @@ def _claim_at_risk(analysis: Analysis, warnings: list[Finding]) -> Finding | Non
     costs = [f for f in mine if f.rule in FAMILY_OF_RULE]
     if costs and (lead.rule in FAMILY_OF_RULE or lead.rule in CONSEQUENCES):
         # of causes that cost time the costliest leads, in whatever order the rules are
-        return max(costs, key=lambda f: (f.cost.matters if f.cost else 0.0, -_lead(f)))
+        return max(costs, key=lambda f: (_weight(f, f.cost.share if f.cost else 0.0), -_lead(f)))
     return lead
 
 
 def _limits(analysis: Analysis, findings: list[Finding]) -> list[Finding]:
-    """Return the findings on what limits the run, the lead first: of the costliest family of a device the costliest, then those of other families."""
-    if not findings:
-        return []
-    weight: dict[tuple[int | None, str, Family], float] = {}
+    """Return the findings on what limits the run, the lead first: the largest of the families with the largest weight."""
+    shares: dict[tuple[int | None, str, Family], float] = {}
     for device in causes(analysis):
         subject = device.subject
         for family, mask in device.families.items():
-            weight[subject.device, subject.owner, family] = device.share(mask)
+            shares[subject.device, subject.owner, family] = device.share(mask)
     costly = [f for f in findings if f.rule in FAMILY_OF_RULE and f.cost is not None]
 
     def order(f: Finding) -> tuple[float, float]:
-        family = weight.get((f.subject.device, f.subject.owner, FAMILY_OF_RULE[f.rule]), 0.0)
-        cost = f.cost.matters if f.cost else 0.0
-        return (max(family, f.cost.worth or 0.0) if f.cost else family, cost)
+        share = f.cost.share if f.cost else 0.0
+        return _weight(
+            f, max(share, shares.get((f.subject.device, f.subject.owner, FAMILY_OF_RULE[f.rule]), 0.0))
+        ), share
 
     return sorted(costly, key=order, reverse=True)
+
+
+def _weight(f: Finding, cost: float) -> float:
+    """Return by what a family is compared: what its end is worth where a replay tells, but no more than it cost, else what it cost.
+
+    A wait may be worth more than the idle time behind it, because the host would run ahead. Launches that are free within a
+    unit are worth nothing to a unit of one launch; its dispatch limits it all the same.
+    """
+    worth = f.cost.worth if f.cost else None
+    family = FAMILY_OF_RULE[f.rule]
+    if worth is None or (family is Family.DISPATCH and worth < LITTLE_WORTH):
+        return cost
+    return worth if family is Family.WAITS else min(cost, worth)
 
 
 def _spoils(rows: Finding, limit: Finding) -> bool:
@@ -202,8 +215,17 @@ def _limited(analysis: Analysis, device: DeviceCauses | None, limit: Finding) ->
     mine = next((d for d in causes(analysis) if d.subject == limit.subject), device)
     told = mine is None or FAMILY_OF_RULE[limit.rule] is Family.COMMUNICATION
     busy = "" if told or mine is None else f"; it is busy {show_share(mine.busy_share)}"
+    now, then = limit.params.get("now_ns"), limit.params.get("then_ns")
+    worth = ""
+    if (
+        limit.cost is not None
+        and (limit.cost.worth or 0.0) >= LITTLE_WORTH
+        and isinstance(now, float)
+        and isinstance(then, float)
+    ):
+        worth = f"; without it {show_us(then)} instead of {show_us(now)} a unit"
     window = " in this window" if _units(analysis) < FEW_UNITS else ""
-    return f"{text}{where}{busy}{window}."
+    return f"{text}{where}{busy}{window}{worth}."
 
 
 def _units(analysis: Analysis) -> int:

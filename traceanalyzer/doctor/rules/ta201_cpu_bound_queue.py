@@ -43,7 +43,7 @@ from traceanalyzer.doctor.captured import unprofiled_dispatch_ns
 from traceanalyzer.doctor.causes import Family, causes
 from traceanalyzer.doctor.example import kernel, launch, loop
 from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Param, Severity
-from traceanalyzer.doctor.ledger_rule import cost_params
+from traceanalyzer.doctor.ledger_rule import WORTH, cost_params
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.pace import NO_PACE, Pace, pace_of
@@ -96,7 +96,9 @@ class CpuBoundQueue(Rule):
             "the host launches too late (CPU-bound queue): the device waits {cost_ns:time}, {share:share} of its span, for it, most in {top:name} ({top_ns:time})",
             _FOUND
             + " It waits {cost_ns:time} ({share:share} of {span_ns:time}) for its next launch: {top:name} {top_ns:time} in {top_count:count} places"
-            "[[, {second:name} {second_ns:time}]][[, {third:name} {third_ns:time}]].[[ Graded {grade}: {doubt}.]]",
+            "[[, {second:name} {second_ns:time}]][[, {third:name} {third_ns:time}]]."
+            + WORTH
+            + "[[ Graded {grade}: {doubt}.]]",
         ),
         "pace-unknown": Message(
             "CPU-bound queue. The host launches too slowly to keep the device busy",
@@ -166,7 +168,7 @@ class CpuBoundQueue(Rule):
             **unprofiled,
         }  # fmt: skip
         if ledger is not None and lost is not None:
-            params |= cost_params(ledger, lost) | {"device": params["device"]}
+            params |= cost_params(ledger, lost, "launches_free") | {"device": params["device"]}
         return self.say(
             self._code(pace, tested, params), Severity.WARNING, queue.grade or Grade.HINT, on_device(analysis, device.device), params,
             numbers={
@@ -179,7 +181,7 @@ class CpuBoundQueue(Rule):
             },
             evidence=self._typical(analysis, device),
             remedy=self._remedy(analysis, pace, tested),
-            cost=ledger.cost(lost) if ledger is not None and lost is not None else None,
+            cost=ledger.cost(lost, "launches_free") if ledger is not None and lost is not None else None,
         )  # fmt: skip
 
     @staticmethod

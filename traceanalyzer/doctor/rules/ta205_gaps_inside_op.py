@@ -147,7 +147,7 @@ class GapsInsideOp(Rule):
 
 def _device(analysis: Analysis, op: OpFacts) -> int:
     rows, lanes = analysis.trace.activities, analysis.trace.lanes
-    return lanes[rows.lane[op.iterations.rows[int(op.worked[0])][0]]].device
+    return int(lanes[rows.lane[op.iterations.rows[int(op.worked[0])][0]]].device)
 
 
 def _idle_inside(analysis: Analysis, op: OpFacts, device: DeviceCauses) -> npt.NDArray[np.int64]:

@@ -100,4 +100,4 @@ class DeviceGaps(LedgerRule):
 def _lengths(device: DeviceCauses, mask: Bool) -> npt.NDArray[np.float64]:
     """Return the length of each gap."""
     lengths = np.bincount(device.ledger.interval[mask], weights=device.ledger.ns[mask])
-    return lengths[lengths > 0]
+    return np.asarray(lengths[lengths > 0], dtype=np.float64)

@@ -89,6 +89,7 @@ class HostLate(LedgerRule):
     code = "TA211"
     name = "host-late"
     family = "queue"
+    change = "launches_free"
     since = "0.2.0"
     thresholds = (HOST_MENTION, IDLE_SHARE)
     least, warns_from = HOST_MENTION, IDLE_SHARE
@@ -140,7 +141,7 @@ class HostLate(LedgerRule):
         calls = device.of(LedgerClass.LAUNCH_CALL, LedgerClass.LAUNCH_STALL)
         if 2 * device.ns(calls) < device.ns(mask):
             return replace(super().judged(analysis, device, mask), remedy=self.told(analysis, device, mask))
-        params = cost_params(device, mask)
+        params = cost_params(device, mask, self.change)
         item = device.items(calls, 1)[0]
         api = item.what
         params |= {"api": api, "api_ns": item.ns, "api_count": item.count, "each_ns": item.ns / max(1, item.count)}
@@ -152,5 +153,5 @@ class HostLate(LedgerRule):
             remedy=["make the graph smaller, or upload it ahead (cudaGraphUpload); compare with another driver or framework version"]
             if graph
             else [*self.remedy(analysis), "record without stacks, shapes and memory: they lengthen launch calls"],
-            cost=device.cost(mask),
+            cost=device.cost(mask, self.change),
         )  # fmt: skip

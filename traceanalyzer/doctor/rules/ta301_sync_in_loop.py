@@ -50,6 +50,7 @@ class SyncInLoop(LedgerRule):
     code = "TA301"
     name = "sync-in-loop"
     family = "sync"
+    change = "no_host_waits"
     messages: ClassVar[dict[str, Message]] = {
         "measured": Message(
             "a synchronise drains the queue before each call of {op:name}",
@@ -84,7 +85,7 @@ class SyncInLoop(LedgerRule):
         wait = device.waits_by_call(mask)[0]
         api, operator = wait.api, wait.operator
         waits = device.count(mask)
-        params = cost_params(device, mask) | {"api": api, "operator": operator, "waits": waits}
+        params = cost_params(device, mask, self.change) | {"api": api, "operator": operator, "waits": waits}
         numbers: dict[str, Param] = cost_numbers(analysis, params) | {"synchronises": waits}
         code = "drained"
         tested = measured(analysis)
@@ -105,7 +106,7 @@ class SyncInLoop(LedgerRule):
             }
         return self.say(
             code, self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params, numbers=numbers,
-            evidence=device.evidence(mask, "idle behind the wait"), remedy=_remedy(analysis), cost=device.cost(mask),
+            evidence=device.evidence(mask, "idle behind the wait"), remedy=_remedy(analysis), cost=device.cost(mask, self.change),
         )  # fmt: skip
 
 

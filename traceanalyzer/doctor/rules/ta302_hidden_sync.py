@@ -51,6 +51,7 @@ class HiddenSync(LedgerRule):
     code = "TA302"
     name = "hidden-sync"
     family = "sync"
+    change = "no_host_waits"
     messages: ClassVar[dict[str, Message]] = {
         "read-back": Message(
             "reading values back drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle behind {what:name}",
@@ -123,7 +124,7 @@ class HiddenSync(LedgerRule):
         behind = device.waited(read_back=True)
         inside = device.of(LedgerClass.COPY_CALL)
         read_back = device.ns(behind) >= device.ns(inside)
-        params, code = cost_params(device, mask), "copy-call"
+        params, code = cost_params(device, mask, self.change), "copy-call"
         if read_back:
             wait = device.waits_by_call(behind)[0]
             api, operator = wait.api, wait.operator
@@ -144,7 +145,7 @@ class HiddenSync(LedgerRule):
             numbers=cost_numbers(analysis, params) | {"waits": params["waits"], "operator": params["operator"]},
             evidence=device.evidence(mask, "idle behind the copy" if read_back else "idle inside the copy call"),
             remedy=_remedy(analysis, code, str(params["kinds"])),
-            cost=device.cost(mask),
+            cost=device.cost(mask, self.change),
         )  # fmt: skip
 
 

@@ -69,6 +69,7 @@ class AllocatorInLoop(LedgerRule):
     code = "TA305"
     name = "allocator-in-loop"
     family = "sync"
+    change = "no_allocation"
     thresholds = (*LedgerRule.thresholds, STORM_CALLS)
     causes = (LedgerClass.ALLOCATION,)
     remedies: ClassVar[tuple[Remedy, ...]] = (allocator_of, "allocate before the loop")
@@ -114,11 +115,11 @@ class AllocatorInLoop(LedgerRule):
         """Return the finding of one device."""
         most = _most_calls(device, mask)
         storm = most >= analysis.options.threshold(STORM_CALLS)
-        params = cost_params(device, mask) | {"most": most}
+        params = cost_params(device, mask, self.change) | {"most": most}
         return self.say(
             "storm" if storm else "allocation", self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params,
             numbers=cost_numbers(analysis, params) | {"most_calls_in_one_interval": most}, evidence=device.evidence(mask),
-            remedy=self.remedy(analysis), cost=device.cost(mask),
+            remedy=self.remedy(analysis), cost=device.cost(mask, self.change),
         )  # fmt: skip
 
 

@@ -58,6 +58,7 @@ class DataLoading(LedgerRule):
     code = "TA306"
     name = "data-loading"
     family = "sync"
+    change = "no_data_loading"
     since = "0.2.0"
     remedies: ClassVar[tuple[Remedy, ...]] = (
         loader_of,

@@ -57,6 +57,7 @@ class Polling(LedgerRule):
     code = "TA307"
     name = "polling"
     family = "sync"
+    change = "no_host_waits"
     since = "0.2.0"
     remedies: ClassVar[tuple[Remedy, ...]] = (
         "launch the next work before the last is done; wait once, with an event, where a value is needed",
@@ -81,8 +82,8 @@ class Polling(LedgerRule):
     def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
         """Return the finding of one device, with the call that asks."""
         api = next(a for a in analysis.trace.apis if "streamquery" in a.lower())
-        params = cost_params(device, mask) | {"api": api}
+        params = cost_params(device, mask, self.change) | {"api": api}
         return self.say(
             self.name, self.severity(analysis, device, mask), self.grade, device.subject, params, numbers=cost_numbers(analysis, params),
-            evidence=device.evidence(mask), remedy=self.remedy(analysis), cost=device.cost(mask),
+            evidence=device.evidence(mask), remedy=self.remedy(analysis), cost=device.cost(mask, self.change),
         )  # fmt: skip

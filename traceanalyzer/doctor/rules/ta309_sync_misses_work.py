@@ -31,9 +31,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from traceanalyzer.analysis.iterations import user_ranges
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.analysis.ranges import user_ranges
 from traceanalyzer.doctor.example import call, host_range, kernel, launch
 from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Severity
 from traceanalyzer.doctor.measured import measured, timed_range

@@ -52,6 +52,7 @@ class CompileInWindow(LedgerRule):
     code = "TA401"
     name = "compile-in-window"
     family = "warm-up"
+    change = "no_compile"
     causes = (LedgerClass.COMPILE,)
     remedies: ClassVar[tuple[Remedy, ...]] = (compiled_before_of,)
     messages: ClassVar[dict[str, Message]] = {
