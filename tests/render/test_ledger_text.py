@@ -11,12 +11,15 @@ from tests.conftest import shared_files
 from tests.render.fakes import cause, ledger, make, report
 from traceanalyzer.analysis.ledger import BUSY, LedgerClass
 from traceanalyzer.analysis.recurrence import When
+from traceanalyzer.analysis.worth.changes import CHANGES
 from traceanalyzer.render import ledger as text
+from traceanalyzer.render import worth
 from traceanalyzer.render.console import render_console
 from traceanalyzer.render.markdown import render_markdown
 from traceanalyzer.render.screen import render_screen
 from traceanalyzer.render.summary import render_summary
 from traceanalyzer.report import model
+from traceanalyzer.report.model import WorthRow
 
 CASES = shared_files("verdicts/*.json.gz")[:12]
 
@@ -118,3 +121,42 @@ def test_causes_of_real_traces_keep_their_cost(path):
         assert sum(row.classes.values()) == pytest.approx(row.span_us, abs=0.01)
         for item in row.items:
             assert item.when in set(When) and (item.when != "kth_step") == (item.every < 2)
+
+
+def change(name: str, then: float, now: float = 1000.0, behind: str | None = None) -> WorthRow:
+    return WorthRow(name, then, now, now / then, behind)
+
+
+def test_the_screen_says_what_a_change_is_worth_and_what_a_faster_kernel_is_not():
+    row = ledger(
+        worth=[
+            change("launches_free", 600.0), change("no_synchronise", 995.0, behind="no_copy_calls"), change("no_data_loading", 500.0),
+            change("largest_kernel_halved", 999.0), change("everything_free", 400.0), WorthRow("no_compile", reason="no compiler is at work"),
+        ]
+    )  # fmt: skip
+    said = " ".join(render_screen(report(ledger=[row])).split())
+    assert (
+        "worth, of 1 ms per call: no data loading 500 us (2.00x), launches free 600 us (1.67x), largest kernel 2x faster 999 us (1.00x), "
+        "no host time 400 us (2.50x)"
+    ) in said.replace(" all host", " all host")
+    assert "no synchronise" not in said
+    whole = " ".join(render_console(report(ledger=[row]), sections=("ledger",)).split())
+    assert "hidden by no waiting copies" in whole and "no compiler is at work" in whole
+    assert "no data loading would make 1 ms per call 500 us (2.00x)" in render_summary(report(ledger=[row]))
+
+
+def test_a_floor_that_is_no_lower_takes_no_words_and_a_common_reason_is_given_once():
+    row = ledger(
+        worth=[change("launches_free", 400.0), change("largest_kernel_halved", 999.0), change("everything_free", 400.0)]
+    )
+    assert "no host time" not in render_screen(report(ledger=[row]))
+    silent = ledger(worth=[WorthRow(c, reason="a third of the rows have no launch") for c in CHANGES])
+    assert render_screen(report(ledger=[silent])).count("a third of the rows have no launch") == 1
+    assert "worth" not in render_screen(
+        report(ledger=[ledger(worth=[WorthRow("no_compile", reason="a"), WorthRow("no_allocation", reason="b")])])
+    )
+
+
+def test_every_change_has_words():
+    assert set(worth.WORDS) == set(CHANGES)
+    assert worth.word("no_site:aten::item") == "without aten::item"

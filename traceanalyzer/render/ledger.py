@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from traceanalyzer.render import format as show
+from traceanalyzer.render import worth
 from traceanalyzer.render.blocks import Block, Line, Lines, Part, short_names
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.report.model import LedgerItemRow, LedgerRow, ReportData
@@ -47,7 +48,7 @@ NO_CAUSES = "host and device clocks disagree: why the device idled is not known"
 
 def _busy_only(row: LedgerRow) -> LedgerRow:
     classes = {c: us for c, us in row.classes.items() if c in BUSY} | {"idle": idle_us(row)}
-    return replace(row, classes=classes, drained_by={}, items=[i for i in row.items if i.class_ in BUSY])
+    return replace(row, classes=classes, drained_by={}, worth=[], items=[i for i in row.items if i.class_ in BUSY])
 
 
 def word(cls: str) -> str:
@@ -103,9 +104,10 @@ def _wrapped(parts: list[str], width: int) -> list[str]:
     lines = [""]
     for part in parts:
         longer = f"{lines[-1]}, {part}" if lines[-1] else part
-        if len(longer) <= width or not lines[-1]:
+        if len(longer) < width or not lines[-1]:
             lines[-1] = longer
         else:
+            lines[-1] += ","
             lines.append(part)
     return lines
 
@@ -133,15 +135,15 @@ def when(item: LedgerItemRow) -> str:
     return plain.get(item.when, item.when)
 
 
-def brief_ledger(report: ReportData, width: int) -> list[Part]:
-    """Return a bar for each device (of many, those that idle most), and the five largest causes of lost time."""
+def brief_ledger(report: ReportData, width: int, most: int = CAUSES) -> list[Part]:
+    """Return a bar for each device (of many, those that idle most), and the ``most`` largest causes of lost time."""
     rows = spans(report)
     if not rows:
         return []
     bars = _one_bar(rows[0], width - 4) if len(rows) == 1 else _bars(rows, width - 4)
     if clocks_disagree(report):
         bars.lines.append(Line(NO_CAUSES, "bold", 2))
-    return [bars, *_causes(rows, short_names(report), width)]
+    return [bars, *_causes(rows, short_names(report), width, most)]
 
 
 def _one_bar(row: LedgerRow, width: int) -> Lines:
@@ -186,8 +188,8 @@ def causes(rows: list[LedgerRow]) -> list[tuple[LedgerRow, LedgerItemRow]]:
     return sorted(found, key=lambda pair: -pair[1].us)
 
 
-def _causes(rows: list[LedgerRow], short: dict[str, str], width: int) -> list[Part]:
-    found = [(row, item) for row, item in causes(rows) if item.share >= _CAUSE_SHARE][:CAUSES]
+def _causes(rows: list[LedgerRow], short: dict[str, str], width: int, most: int) -> list[Part]:
+    found = [(row, item) for row, item in causes(rows) if item.share >= _CAUSE_SHARE][:most]
     if not found:
         return []
     several = len(rows) > 1
@@ -205,7 +207,11 @@ def _causes(rows: list[LedgerRow], short: dict[str, str], width: int) -> list[Pa
     columns += [*(["longest at"] if place else []), *(["device"] if several else [])]
     labels = frozenset({0, 4, len(columns) - 1} if several else {0, 4})
     title = "Largest causes (all: --section ledger)"
-    return [Block(title, columns, cells, frozenset({1}), labels=labels, compact=True)]
+    row = max(rows, key=lambda r: max((w.factor or 0.0 for w in r.worth), default=0.0))
+    known = worth.parts(row)
+    if several and known:
+        known[0] = f"{device(row)}: {known[0]}"
+    return [Block(title, columns, cells, frozenset({1}), _wrapped(known, width - 4), labels=labels, compact=True)]
 
 
 def named(item: LedgerItemRow, short: dict[str, str]) -> str:
@@ -239,6 +245,8 @@ def full_ledger(report: ReportData, top: int) -> list[Part]:
         )
         if row.window == "span" and row.items:
             found.append(_items(row, top, short))
+        if (changes := worth.table(row, f"{device(row)}{window}")) is not None:
+            found.append(changes)
     if len(every) > top:
         found.append(Lines("", [Line(f"and {show.plural(len(every) - top, 'ledger')} (all in JSON)")]))
     return found
@@ -270,6 +278,8 @@ def one_line(row: LedgerRow, short: dict[str, str]) -> str:
         first = found[0]
         name = f" {named(first, short)}" if named(first, short) else ""
         text += f"; largest cause: {word(first.class_)}{name}, {show.duration(first.us)} ({show.percent(first.share)}), {when(first)}"
+    if change := worth.best(row):
+        text += f"; {change}"
     return text
 
 
