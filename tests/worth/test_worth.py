@@ -28,7 +28,6 @@ CASES = [
     (sc.copies, "no_host_waits", NO_COPIES),
     (sc.exposed_data, "no_data_loading", {"data": False}),
     (sc.exposed_data, "launches_free", {"graph": True}),
-    (sc.workers, "launches_free", {"graph": True}),
     (sc.workers, "no_data_loading", {"data": False}),
     (sc.hidden_data, "no_data_loading", {"data": False}),
     (sc.allocations, "no_allocation", {"allocation": False}),
@@ -74,10 +73,13 @@ def test_on_a_busy_device_launches_are_worth_nothing_because_of_the_device(tmp_p
     assert found.of("largest_kernel_halved").factor > 1.3
 
 
-def test_free_launches_behind_slow_workers_name_the_data(tmp_path):
+def test_what_free_launches_are_worth_behind_workers_is_not_in_the_trace(tmp_path):
+    # the workers would keep their pace, the host's own work at a batch would not be waited for again
+    assert sc.period_ns(sc.workers, replace(sc.NOTHING, graph=True)) == sc.period_ns(sc.workers, sc.NOTHING)
     found = worth_of(sc.workers, tmp_path)
-    assert found.of("launches_free").factor == pytest.approx(1, abs=0.01)
-    assert found.of("launches_free").behind == "no_data_loading"
+    assert found.of("launches_free").factor is None
+    assert "workers" in found.of("launches_free").reason
+    assert found.of("no_data_loading").factor > 1.5
 
 
 def test_the_floor_is_never_above_another_change(tmp_path):

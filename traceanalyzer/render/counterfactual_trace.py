@@ -40,9 +40,11 @@ def _rows(found: Counterfactual) -> Iterator[bytes]:
     for row in found.host:
         args = {"correlation": row.corr} if row.corr else {}
         yield b",\n" + _event("X", row.name, _PID, row.thread, row.category, row.start_ns, row.dur_ns, args)
-    for row in found.device:
-        args = {"device": row.device, "stream": row.stream, "correlation": row.corr}
-        yield b",\n" + _event("X", row.name, row.device + 2, row.stream, row.category, row.start_ns, row.dur_ns, args)
+    for kernel in found.device:
+        args = {"device": kernel.device, "stream": kernel.stream, "correlation": kernel.corr}
+        yield b",\n" + _event(
+            "X", kernel.name, kernel.device + 2, kernel.stream, kernel.category, kernel.start_ns, kernel.dur_ns, args
+        )
 
 
 def _event(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -64,6 +64,7 @@ class DeviceLedger:
         names: gives the text of a name's number.
         unit_starts_ns: first instant of each unit (call of the operation with most device rows), empty where nothing repeats.
         replay, find_lines: find ``worth`` and ``lines`` when they are first asked for.
+        made: what was computed from the segments when it was first asked for.
         replay_with: gives the timeline of the replayed units with a change, or why it cannot.
         before_first, after_last: the host's recorded time outside of the span.
     """
@@ -89,6 +90,7 @@ class DeviceLedger:
     replay: Callable[[], Worth] = _nothing_repeats
     replay_with: Callable[[str], Timeline | str] = _no_timeline
     find_lines: Callable[[DeviceLedger], tuple[Int64, Int64, Int64]] = _no_lines
+    made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def span_ns(self) -> int:
@@ -286,7 +288,7 @@ class LedgerMaker:
             hit = (start[first] < idle.end[of[here]]) & (end[first] < idle.end[of[here]])
             here, first = here[hit], first[hit]
             stop[here] = end[first]
-            name = calls.api[call[first]] + self.names.apis
+            name = calls.api[call[first]].astype(np.int64) + self.names.apis
             parts.add(end[first], idle.end[of[here]], of[here], LedgerClass.UNRECORDED, name, NO_NAME)
 
     def _cut_calls(

@@ -38,6 +38,13 @@ class LedgerItem:
 
 def items(ledger: DeviceLedger) -> list[LedgerItem]:
     """Return the items of a ledger, largest first; their times add up to its span."""
+    if "items" not in ledger.made:
+        ledger.made["items"] = _items(ledger)
+    found: list[LedgerItem] = ledger.made["items"]
+    return found
+
+
+def _items(ledger: DeviceLedger) -> list[LedgerItem]:
     if not len(ledger.start):
         return []
     name, within = _canonical(ledger, ledger.name), _canonical(ledger, ledger.within)

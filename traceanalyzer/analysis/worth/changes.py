@@ -24,6 +24,19 @@ def without_one_time(built: Built) -> Program:
     )
 
 
+def data_at_cost(program: Program, parts: Parts) -> Program:
+    """Return the program with each wait for workers as long as it was, whatever else changes: the host's own work, not theirs."""
+    fetched = [k == Kind.FETCHED for k in parts.kind]
+    return replace(
+        program,
+        cost=[
+            t - s if f and w == Wait.INSTANT else c
+            for c, f, w, t, s in zip(program.cost, fetched, program.wait, program.target, program.start, strict=True)
+        ],
+        wait=[Wait.NONE if f else w for w, f in zip(program.wait, fetched, strict=True)],
+    )
+
+
 def changed(program: Program, parts: Parts, change: str, halved: list[bool]) -> Program:
     """Return the program with a change made; ``halved`` marks the rows of the largest kernel."""
     if change.startswith(SITE):

@@ -32,8 +32,8 @@ class Builder:
         self.trace = trace
         calls = trace.calls
         self.process = process_of_thread(trace)
-        self.cls = np.array([api_class(a) for a in trace.apis] or [0], dtype=np.int8)[calls.api]
-        self.api = np.array([classify_api(a) for a in trace.apis] or [0], dtype=np.int8)[calls.api]
+        self.cls = np.array([int(api_class(a)) for a in trace.apis] or [0], dtype=np.int8)[calls.api]
+        self.api = np.array([int(classify_api(a)) for a in trace.apis] or [0], dtype=np.int8)[calls.api]
         self.query = np.array(["Query" in a and "Attrib" not in a for a in trace.apis] or [False], dtype=bool)[
             calls.api
         ]
@@ -164,7 +164,7 @@ class Builder:
         events = self.events(int(first_calls[0]), int(first_calls[-1]))
         order, bounds = self._rows_of(events)
         previous, gap, after = self._chain(events)
-        lane_numbers, lane = np.unique(rows.lane[order], return_inverse=True)
+        lane_numbers, lane = np.unique(rows.lane[order].astype(np.int64), return_inverse=True)
         lane = lane.reshape(-1)
         threads, thread = np.unique(events.thread, return_inverse=True)
         thread = thread.reshape(-1)
@@ -273,7 +273,9 @@ class Builder:
         everyone = (over.start_ns[over_at], over.end_ns[over_at])
 
         def of_calls(mask: Bool) -> Int64:
-            return self._covered(low, high, events.thread, calls.start_ns[mask], calls.end_ns[mask], calls.thread[mask])
+            return self._covered(
+                low, high, events.thread, calls.start_ns[mask], calls.end_ns[mask], calls.thread[mask].astype(np.int64)
+            )
 
         one_time = of_calls(loads) + intervals.covered_length(low, high, *everyone)
         inside = intervals.covered_length(events.start, events.end, *everyone)

@@ -6,8 +6,8 @@ import numpy as np
 
 from traceanalyzer.analysis import intervals
 from traceanalyzer.analysis.ledger import ChangeWorth, DeviceLedger, LedgerClass, Timeline, Worth, items
-from traceanalyzer.analysis.worth.changes import CHANGES, SITE, changed, missing, without_one_time
-from traceanalyzer.analysis.worth.events import Built, Window
+from traceanalyzer.analysis.worth.changes import CHANGES, SITE, changed, data_at_cost, missing, without_one_time
+from traceanalyzer.analysis.worth.events import Built, Kind, Window
 from traceanalyzer.analysis.worth.program import Builder
 from traceanalyzer.analysis.worth.replay import Program, run
 from traceanalyzer.trace.categories import RowKind
@@ -29,6 +29,7 @@ HIDDEN_BELOW = 0.05
 """A change that would save less is asked what hides it: what with it saves more than both alone, by twice its own."""
 LEAST_COST = 0.02
 _SITES = 2
+WORKERS = "the trace does not show whether the wait for data is for workers, which would keep their pace, or the host's own work"
 
 
 class WorthMaker:
@@ -131,6 +132,12 @@ class WorthMaker:
                 continue
             programs[change] = changed(base, parts, change, halved)
             then = _Outcome(built, programs[change]).period_ns
+            if Kind.FETCHED in parts.kind and change not in ("no_data_loading", "everything_free"):
+                # did the host wait for its workers, or work at the batch itself? The trace shows the range alone
+                own = _Outcome(built, changed(data_at_cost(base, parts), parts, change, halved)).period_ns
+                if abs(own - then) > PERIOD_WITHIN * then:
+                    result.append(ChangeWorth(change, None, None, None, reason=WORKERS))
+                    continue
             result.append(ChangeWorth(change, then, now, now / then if then > 0 else None))
         return [self._behind(c, programs, result, built, halved, now) for c in result]
 
@@ -161,7 +168,8 @@ class WorthMaker:
         if not kernels.any():
             return [False] * len(at)
         total = np.bincount(rows.name[at], weights=np.where(kernels, rows.dur_ns[at], 0))
-        return ((rows.name[at] == int(np.argmax(total))) & kernels).tolist()
+        largest: list[bool] = ((rows.name[at] == int(np.argmax(total))) & kernels).tolist()
+        return largest
 
 
 _HIDEABLE = (
