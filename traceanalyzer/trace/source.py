@@ -80,6 +80,7 @@ class Source:
         name: base name of the file, or ``<stdin>``; never the folder, which may name its owner: this one is for reports.
         given: the path as it was given, for messages to whoever gave it.
         damaged_at: compressed byte offset where a gzip stream broke off, or ``None``.
+        cut_short: the gzip stream ends before its trailer, and what there is of it is not damaged.
         bytes_out: expanded bytes handed out so far.
     """
 
@@ -89,6 +90,7 @@ class Source:
         self._limits = limits
         self._progress = progress
         self.damaged_at: int | None = None
+        self.cut_short = False
         self.bytes_out = 0
         self.compressed = False
         self.path: Path | None = None
@@ -209,6 +211,7 @@ class Source:
         yield b"".join(gathered)
         if member.inside and self.damaged_at is None:
             self.damaged_at = position
+            self.cut_short = True
 
 
 class _Member:

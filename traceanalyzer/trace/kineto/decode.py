@@ -9,7 +9,7 @@ from traceanalyzer.trace.ahead import read_ahead
 from traceanalyzer.trace.kineto.columns import Columns, new_store
 from traceanalyzer.trace.kineto.fields import keep_fields
 from traceanalyzer.trace.kineto.finish import finish
-from traceanalyzer.trace.kineto.own_events import gzip_note, restore
+from traceanalyzer.trace.kineto.own_events import TRAILER_MISSING, gzip_note, restore
 from traceanalyzer.trace.kineto.stream import Batch, EventStream
 from traceanalyzer.trace.recognise import refusing_others
 from traceanalyzer.trace.salvage import Salvage
@@ -30,7 +30,9 @@ def decode(source: Source, pieces: Iterator[bytes], limits: ReadLimits) -> Store
     columns = Columns(new_store(source.name, limits, salvage))
     for batch in _gathered(events.batches()):
         columns.add(batch)
-    if source.damaged_at is not None:
+    if source.cut_short and not salvage.incomplete:
+        salvage.note(TRAILER_MISSING)
+    elif source.damaged_at is not None:
         salvage.incomplete = True
         salvage.note(gzip_note(source.damaged_at))
     restore(columns.own_record, salvage)

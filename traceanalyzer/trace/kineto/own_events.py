@@ -29,6 +29,9 @@ def gzip_note(compressed_byte: int) -> str:
     return f"the gzip data is damaged or cut off at compressed byte {compressed_byte}"
 
 
+TRAILER_MISSING = "the gzip trailer is missing; the trace in it is whole, nothing of it was lost"
+
+
 def too_large_note(what: str, byte: int, limit: int) -> str:
     """Return the sentence for text that is longer than anything read may be."""
     return f"event_too_large: {what} at byte {byte} is longer than {limit} bytes and was not read (--max-event-bytes)"
@@ -39,7 +42,7 @@ class Record(Struct, omit_defaults=True):
 
     ``incomplete``: the trace broke off. ``event_cut``: within an event, which is left out of the copy. ``footer_cut``,
     ``fields_damaged``: within the fields behind the events, which are left out where they cannot be read.
-    ``stray_comma``: one stood behind the last event. ``gzip_byte``: where the compression broke. ``damaged_byte``: first
+    ``stray_comma``: one stood behind the last event. ``gzip_byte``: where the compression broke; ``trailer_missing``: only behind a whole trace. ``damaged_byte``: first
     damage of the original, expanded.
     """
 
@@ -50,6 +53,7 @@ class Record(Struct, omit_defaults=True):
     fields_damaged: bool = False
     stray_comma: bool = False
     gzip_byte: int | None = None
+    trailer_missing: bool = False
     damaged_byte: int | None = None
 
 
@@ -69,7 +73,11 @@ def restore(text: bytes, salvage: Salvage) -> None:
         salvage.excluded[EVENT_CUT] += 1
     if record.stray_comma:
         salvage.repaired[STRAY_COMMA] += 1
-    for said, sentence in ((record.footer_cut, FOOTER_CUT), (record.fields_damaged, FIELDS_DAMAGED)):
+    for said, sentence in (
+        (record.footer_cut, FOOTER_CUT),
+        (record.fields_damaged, FIELDS_DAMAGED),
+        (record.trailer_missing, TRAILER_MISSING),
+    ):
         if said:
             salvage.note(sentence)
     if record.gzip_byte is not None and 0 <= record.gzip_byte < 1 << 62:

@@ -131,7 +131,9 @@ class Splice:
         for batch in self._stream.batches():
             self._look(batch)
             yield from self._release(self._own_from if self._own_from is not None else self._stream.span[1])
-        ending, salvage, damaged = self._stream.ending, self._salvage, self._source.damaged_at
+        ending, salvage = self._stream.ending, self._salvage
+        trailer_missing = self._source.cut_short and not salvage.incomplete
+        damaged = None if trailer_missing else self._source.damaged_at
         end = ending.sound_end if ending.events_end is None else ending.events_end
         yield from self._release(end if self._own_from is None else self._own_from)
         self._skip(end)
@@ -143,6 +145,7 @@ class Splice:
             fields_damaged=ending.footer == "damaged" and FIELDS_DAMAGED in salvage.notes,
             stray_comma=ending.stray_comma,
             gzip_byte=damaged,
+            trailer_missing=trailer_missing,
             damaged_byte=salvage.first_offset,
         )
         if self._own_record:
@@ -245,6 +248,7 @@ def _merged(now: Record, text: bytes) -> Record:
         footer_cut=now.footer_cut or before.footer_cut,
         fields_damaged=now.fields_damaged or before.fields_damaged,
         stray_comma=now.stray_comma or before.stray_comma,
+        trailer_missing=now.trailer_missing or before.trailer_missing,
         gzip_byte=before.gzip_byte if now.gzip_byte is None else now.gzip_byte,
         damaged_byte=min(damaged, default=None),
     )
