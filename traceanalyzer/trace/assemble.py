@@ -16,6 +16,7 @@ from traceanalyzer.trace.duplicates import repeated
 from traceanalyzer.trace.in_order import outlasting
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.link import DeviceSide, HostSide, ids_within_processes, link
+from traceanalyzer.trace.ordering import sorted_order
 from traceanalyzer.trace.parts import unrecorded
 from traceanalyzer.trace.remarks import Remark, RemarkCode
 from traceanalyzer.trace.store import CALL_COLUMNS, DEVICE_COLUMNS, NO_PROCESS, Store
@@ -88,11 +89,15 @@ def assemble(store: Store) -> Trace:
     device = {c: v[keep] for c, v in device.items()}
     linked, lane_of_row = linked[keep], lane_of_row[keep]
 
-    call_order = np.lexsort((calls["start_ns"], thread_of_call))
+    call_order = sorted_order(
+        (thread_of_call, calls["start_ns"]), (-calls["dur_ns"], calls["name"], calls["corr"], calls["external"])
+    )
     new_place = np.empty(len(call_order), dtype=np.int64)
     new_place[call_order] = np.arange(len(call_order))
     end_ns = device["start_ns"] + device["dur_ns"]
-    row_order = np.lexsort((end_ns, device["start_ns"], lane_of_row))
+    row_order = sorted_order(
+        (lane_of_row, device["start_ns"], end_ns), (device["kind"], device["name"], device["corr"], device["config"])
+    )
     call_of_row = np.where(linked == NO_ROW, NO_ROW, new_place[linked] if len(new_place) else NO_ROW)
     n_activities = np.bincount(call_of_row[call_of_row >= 0], minlength=len(call_order)).astype(np.int64)
 
@@ -367,7 +372,19 @@ def _host_tables(
         thread=thread_codes(get(RowKind.PYTHON, keep, "pid"), get(RowKind.PYTHON, keep, "tid")),
         names=list(store.frame_names.values_in_order),
     )
-    return host_ops, ranges.take(np.argsort(ranges.start_ns, kind="stable")), python, threads
+    frames = _by_start(python.start_ns, python.end_ns, python.thread, python.name)
+    python = PythonFrames(
+        name=python.name[frames], start_ns=python.start_ns[frames], end_ns=python.end_ns[frames], thread=python.thread[frames],
+        names=python.names,
+    )  # fmt: skip
+    host_ops = host_ops.take(_by_start(host_ops.start_ns, host_ops.end_ns, host_ops.thread, host_ops.name))
+    ranges = ranges.take(_by_start(ranges.start_ns, ranges.end_ns, ranges.thread, ranges.name, ranges.on_device))
+    return host_ops, ranges, python, threads
+
+
+def _by_start(start: Int64, end: Int64, *others: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Return the order by start, longer rows first, then by the other columns."""
+    return sorted_order((start,), (-end, *others))
 
 
 def _other_tables(store: Store, middle: int | None) -> tuple[Overheads, DeviceSyncs]:

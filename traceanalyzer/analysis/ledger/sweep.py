@@ -86,7 +86,9 @@ def innermost(start: Int64, end: Int64, row: Int64) -> Layer:
     if len(crossing):
         bad = np.unique(block[crossing])
         sound = ~np.isin(block[held], bad)
-        swept = [_swept(start, end, np.flatnonzero(block == b)) for b in bad.tolist()]
+        # rows are sorted by start, so those of a block stand together
+        firsts, lasts = np.searchsorted(block, bad), np.searchsorted(block, bad, side="right")
+        swept = [_swept(start, end, np.arange(a, b)) for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
         low = np.concatenate([low[sound], *[s[0] for s in swept]])
         high = np.concatenate([high[sound], *[s[1] for s in swept]])
         held = np.concatenate([held[sound], *[s[2] for s in swept]])

@@ -367,7 +367,9 @@ class Columns:
         for begin, end in pairs:
             kind, _, start = self.halves[begin]
             span_ns = int(times[end]) - int(times[begin])
-            text = f"{span_ns // 1000}.{span_ns % 1000:03d}".encode()
+            # as finely as the stamps: the step of the file's times is known by its text
+            step = min(finest_step_ns([start.ts]), finest_step_ns([self.halves[end][2].ts]))
+            text = f"{span_ns // 1000}.{span_ns % 1000:03d}"[: {1000: -4, 100: -2, 10: -1}.get(step, 8 << 10)].encode()
             args = start.args if bytes(start.args) else self.halves[end][2].args
             made.setdefault(kind, []).append(Row(start.name, "X", start.pid, start.tid, start.ts, Raw(text), args))
         if lonely:
