@@ -82,11 +82,13 @@ class Ordered:
 
     def first(self) -> Int64 | Floats:
         """Return the smallest value of each group; there must be one."""
-        return self.values[self.begins]
+        found: Int64 | Floats = self.values[self.begins]
+        return found
 
     def last(self) -> Int64 | Floats:
         """Return the largest value of each group; there must be one."""
-        return self.values[self.begins + self.counts - 1]
+        found: Int64 | Floats = self.values[self.begins + self.counts - 1]
+        return found
 
     def median_intervals(self) -> list[tuple[float, float] | None]:
         """Return the 95 % order-statistic interval of the median of each group, None under six values."""

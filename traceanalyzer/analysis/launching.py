@@ -10,7 +10,7 @@ import numpy as np
 from traceanalyzer.analysis import intervals, stats
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.launch_names import LAUNCHES, SYNCS, ApiClass
-from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
+from traceanalyzer.trace.tables import NO_ROW, Bool, Int32, Int64, Trace
 
 BLOCKED_FACTOR = 5
 """A launch call five times the median call is blocked: the queue was full (docs/methodology.md)."""
@@ -64,7 +64,7 @@ class Launching:
     wait_start_ns: Int64
     wait_end_ns: Int64
 
-    def waited_ns(self, trace: Trace, thread: Int64, start: Int64, end: Int64) -> Int64:
+    def waited_ns(self, trace: Trace, thread: Int32 | Int64, start: Int64, end: Int64) -> Int64:
         """Return how long each thread waited for the device in an interval of its own (equally long arrays)."""
         result = np.zeros(len(thread), dtype=np.int64)
         rows = np.flatnonzero(self.waits)

@@ -76,7 +76,8 @@ def operation(
     is_work = is_kernel | (rows.kind == RowKind.GRAPH)  # of a graph recorded whole only the whole is known
     self_ns = np.array([int(rows.dur_ns[p[is_work[p]]].sum()) for p in work], dtype=np.int64)
     starts = np.array([int(rows.start_ns[p[0]]) for p in work], dtype=np.int64)
-    period_ns = np.diff(np.sort(starts))
+    ordered = np.sort(starts)
+    period_ns: Int64 = ordered[1:] - ordered[:-1]
     first_calls = np.array(
         [int(trace.calls.start_ns[c[0]]) for i in worked.tolist() if len(c := found.calls[i])], dtype=np.int64
     )

@@ -111,9 +111,9 @@ def _best_period(tokens: Int64) -> int | None:
     if found is None or found < _SHORT:
         return found
     # the layers of a model repeat inside its steps: the step is the call where it has launches of its own beside them
-    least = max(3.0, _OWN_LAUNCHES * found)
-    own = ((p, (c - covered[found]) * p / c) for p, c in covered.items() if p >= 2 * found)
-    return next((p for p, launches in own if launches >= least), found)
+    least, inner = max(3.0, _OWN_LAUNCHES * found), covered[found]
+    longer: list[int] = [p for p, c in covered.items() if p >= 2 * found and (c - inner) * p >= least * c]
+    return longer[0] if longer else found
 
 
 def _wanted(n: int, period: int) -> float:

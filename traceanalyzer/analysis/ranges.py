@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traceanalyzer.trace.sidecar_place import CAPTURE_PREFIX
-from traceanalyzer.trace.tables import Int64, Trace
+from traceanalyzer.trace.tables import Bool, Int64, Trace
 
 PROFILER_STEP = "ProfilerStep"
 _STEP = re.compile(r"ProfilerStep[*#]")
@@ -104,7 +104,7 @@ def range_names(trace: Trace) -> list[str]:
     return sorted(names | set(user_ranges(trace)))
 
 
-def _named(trace: Trace, wanted: np.ndarray) -> Spans:  # type: ignore[type-arg]
+def _named(trace: Trace, wanted: Bool) -> Spans:
     ranges, ops = trace.ranges, trace.host_ops
     at = np.flatnonzero(wanted[ranges.name] & ~ranges.on_device) if len(ranges) else np.empty(0, np.int64)
     if len(at) or not len(ops):

@@ -151,14 +151,14 @@ def _cause(kind: _Kind, ledger: DeviceLedger, slowest: int, middle: int) -> Slow
         clipped(ledger, kind.name, int(kind.start_ns[i]), int(kind.end_ns[i]), np.empty(0, dtype=np.int64))
         for i in (slowest, middle)
     )
-    more: dict[LedgerClass | None, int] = dict(slow.classes_ns())
-    for cls, ns in usual.classes_ns().items():
-        more[cls] = more.get(cls, 0) - ns
+    more: dict[LedgerClass, int] = dict(slow.classes_ns())
+    for known, ns in usual.classes_ns().items():
+        more[known] = more.get(known, 0) - ns
     lengths = [int(kind.end_ns[i] - kind.start_ns[i]) for i in (slowest, middle)]
-    more[None] = lengths[0] - slow.span_ns - (lengths[1] - usual.span_ns)
-    cls = max(more, key=lambda c: (more[c], c is not None))
-    if cls is None:
-        return SlowCause(None, "", "", more[None])
+    outside = lengths[0] - slow.span_ns - (lengths[1] - usual.span_ns)
+    cls = max(more, key=lambda c: more[c], default=None)
+    if cls is None or outside > more[cls]:
+        return SlowCause(None, "", "", outside)
     named: dict[tuple[str, str], int] = {}
     for part, sign in ((slow, 1), (usual, -1)):
         for item in items(part):

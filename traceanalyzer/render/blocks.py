@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from traceanalyzer.render import format as show
-from traceanalyzer.report.model import FindingRow, KernelRow, ReportData
+from traceanalyzer.report.model import FindingRow, ReportData
+from traceanalyzer.report.units import KernelRow
 
 VARIANTS_SHOWN = 2
 VARIANTS_FOR = 5
@@ -115,9 +116,8 @@ def _config(config: str | None) -> str:
 
 def short_names(report: ReportData) -> dict[str, str]:
     """Return the name that the tables show for each full name: a row has the same name everywhere."""
-    return {
-        row.name: row.short_name for row in (*report.ops, *report.kernels, *report.copies) if row.short_name.strip()
-    }
+    found = {op.name: op.short_name for op in report.ops if op.short_name.strip()}
+    return found | {row.name: row.short_name for row in (*report.kernels, *report.copies) if row.short_name.strip()}
 
 
 def copies(report: ReportData, top: int) -> Block | None:

@@ -10,7 +10,8 @@ from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import Block, Line, Lines, overlaps
 from traceanalyzer.render.escape import terminal
-from traceanalyzer.report.model import FindingRow, KernelRow, ReportData
+from traceanalyzer.report.model import FindingRow, ReportData
+from traceanalyzer.report.units import KernelRow
 
 OPERATIONS, FINDINGS = 3, 5
 _LEAST_SHARE = 0.005

@@ -8,7 +8,8 @@ from dataclasses import fields
 
 from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.escape import visible
-from traceanalyzer.report.model import KernelRow, ReportData
+from traceanalyzer.report.model import ReportData
+from traceanalyzer.report.units import KernelRow
 
 _COLUMNS = [f.name for f in fields(KernelRow) if f.name not in ("variants", "p50_ci95_us")]
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import LADDER_TITLES, Block
-from traceanalyzer.report.model import OpRow, ReportData
+from traceanalyzer.report.model import ReportData
+from traceanalyzer.report.units import OpRow
 
 if TYPE_CHECKING:
     from traceanalyzer.report.captured import OperationRecord, Sidecar

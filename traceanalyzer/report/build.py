@@ -16,7 +16,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.rule import us
 from traceanalyzer.doctor.thresholds import all_thresholds
-from traceanalyzer.report import model
+from traceanalyzer.report import model, units
 from traceanalyzer.report.findings import finding_row
 from traceanalyzer.report.ledger import ledger_rows
 from traceanalyzer.report.operations import op_rows
@@ -235,7 +235,7 @@ def _threads(analysis: Analysis) -> list[model.ThreadRow]:
     ]
 
 
-def _kernel_rows(analysis: Analysis, table: list[KernelFacts], clean: Callable[[str], str]) -> list[model.KernelRow]:
+def _kernel_rows(analysis: Analysis, table: list[KernelFacts], clean: Callable[[str], str]) -> list[units.KernelRow]:
     names = _told_apart([k.name for k in table], [clean(analysis.trace.names[k.name]) for k in table])
     return [_kernel_row(analysis, k, n, s) for k, n, s in zip(table, names, short_names(names), strict=True)]
 
@@ -254,10 +254,10 @@ def _told_apart(codes: list[int], names: list[str]) -> list[str]:
     return [given[code] for code in codes]
 
 
-def _kernel_row(analysis: Analysis, k: KernelFacts, name: str, short: str) -> model.KernelRow:
+def _kernel_row(analysis: Analysis, k: KernelFacts, name: str, short: str) -> units.KernelRow:
     interval = k.time.p50_interval_ns
     judged = analysis.clocks.state is not ClockState.DISAGREE
-    return model.KernelRow(
+    return units.KernelRow(
         name=name,
         short_name=short,
         count=k.time.count,

@@ -11,24 +11,24 @@ import typing
 from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, Union
 
-from traceanalyzer.report import model
+from traceanalyzer.report import model, units
 from traceanalyzer.report.compare import model as comparison
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ROW_TYPES: dict[str, type[Any]] = {
-    "kernels": model.KernelRow,
-    "copies": model.KernelRow,
+    "kernels": units.KernelRow,
+    "copies": units.KernelRow,
     "devices": model.DeviceRow,
     "streams": model.StreamRow,
     "threads": model.ThreadRow,
-    "ops": model.OpRow,
+    "ops": units.OpRow,
     "idle": model.IdleRow,
     "ledger": model.LedgerRow,
     "ledger items": model.LedgerItemRow,
     "worth": model.WorthRow,
-    "steps": model.StepRow,
+    "steps": units.StepRow,
     "findings": model.FindingRow,
 }
 """Row type of each table of a report."""

@@ -18,7 +18,7 @@ from traceanalyzer.analysis.protocols import Symbols
 from traceanalyzer.analysis.queue import QueueVerdict
 from traceanalyzer.analysis.symbols import operation_symbols
 from traceanalyzer.doctor.rule import us
-from traceanalyzer.report.model import OpRow
+from traceanalyzer.report.units import OpRow
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.names import short_names
 

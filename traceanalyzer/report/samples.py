@@ -12,8 +12,8 @@ from traceanalyzer.analysis.graphs import ReplayFacts
 from traceanalyzer.analysis.kernels import KernelFacts
 from traceanalyzer.analysis.operations import OpFacts
 from traceanalyzer.analysis.pipeline import Analysis
-from traceanalyzer.report.model import KernelRow, OpRow
 from traceanalyzer.report.operations import shown_operations
+from traceanalyzer.report.units import KernelRow, OpRow
 from traceanalyzer.trace.tables import Int64
 
 PER_ROW = 512

@@ -8,7 +8,8 @@ from traceanalyzer.render.blocks import LADDER_TITLES, short_names
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.measured import TITLES
 from traceanalyzer.report.charts.model import DepthSeries, Distribution, Lane, Timeline
-from traceanalyzer.report.model import OpRow, ReportData
+from traceanalyzer.report.model import ReportData
+from traceanalyzer.report.units import OpRow
 
 NAME = 160
 

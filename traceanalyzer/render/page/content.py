@@ -14,7 +14,8 @@ from traceanalyzer.render.opinion import opinion
 from traceanalyzer.render.page.assets import page_assets, page_data
 from traceanalyzer.render.page.charts import has_ladder, protocol_titles, report_figures
 from traceanalyzer.report.charts.model import Timeline
-from traceanalyzer.report.model import DeviceRow, FindingRow, IdleRow, KernelRow, OpRow, ReportData
+from traceanalyzer.report.model import DeviceRow, FindingRow, IdleRow, ReportData
+from traceanalyzer.report.units import KernelRow, OpRow
 
 ROWS = 2000
 VARIANTS = 20

@@ -13,8 +13,8 @@ from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.report.charts.distributions import distributions
 from traceanalyzer.report.charts.model import DepthSeries, Figures
 from traceanalyzer.report.charts.timeline import timeline
-from traceanalyzer.report.model import KernelRow, OpRow
 from traceanalyzer.report.rule_texts import rule_texts
+from traceanalyzer.report.units import KernelRow, OpRow
 
 DEPTH_STREAMS, DEPTH_BINS = 6, 600
 

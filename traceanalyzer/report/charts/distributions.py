@@ -11,8 +11,8 @@ from traceanalyzer.analysis.graphs import ReplayFacts, in_graph
 from traceanalyzer.analysis.operations import OpFacts
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.report.charts.model import Band, Distribution, Mark
-from traceanalyzer.report.model import KernelRow, OpRow
 from traceanalyzer.report.operations import shown_operations
+from traceanalyzer.report.units import KernelRow, OpRow
 from traceanalyzer.trace.tables import NO_ROW, Int64
 
 OPERATIONS, KERNELS = 12, 12

@@ -13,7 +13,8 @@ from traceanalyzer.analysis.compare.statistics import Times, device_step
 from traceanalyzer.analysis.protocols import Symbols
 from traceanalyzer.analysis.symbols import STEADY_CALLS, UNSEEN
 from traceanalyzer.report.captured import OperationRecord, Sidecar
-from traceanalyzer.report.model import KernelRow, OpRow, ReportData
+from traceanalyzer.report.model import ReportData
+from traceanalyzer.report.units import KernelRow, OpRow
 from traceanalyzer.trace.names import short_names
 from traceanalyzer.trace.tables import Int64
 
