@@ -15,7 +15,7 @@ Columns = Mapping[str, npt.NDArray[np.generic]]
 def id_windows(device: Columns, calls: Columns, processes: list[str]) -> dict[str, tuple[int, int]]:
     """Return the correlation id of each process's first call and of its last device row."""
     windows: dict[str, tuple[int, int]] = {}
-    for process in np.unique(device["pid"]).tolist():
+    for process in np.flatnonzero(np.bincount(device["pid"])).tolist():
         ids = calls["corr"][(calls["pid"] == process) & (calls["corr"] != NO_ID)]
         rows = device["corr"][(device["pid"] == process) & (device["corr"] != NO_ID)]
         if len(ids) and len(rows):

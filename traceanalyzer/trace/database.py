@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -97,10 +98,7 @@ class Database:
         numeric = [c for c in columns if c in known]
         textual = [c for c in texts if c in known]
         pieces = ["count(*)", "max(r)"]
-        pieces += [
-            f"group_concat(CASE typeof({_quoted(c)}) WHEN 'integer' THEN {_quoted(c)} ELSE {NO_ID} END)"
-            for c in numeric
-        ]
+        pieces += [f"group_concat(ifnull({_quoted(c)}, {NO_ID}))" for c in numeric]
         pieces += [f"group_concat({_text_of(c)}, char(30))" for c in textual]
         inner = ", ".join(_quoted(c) for c in dict.fromkeys((*numeric, *textual)))
         inner = f"SELECT rowid AS r{', ' if inner else ''}{inner} FROM {_quoted(table)} WHERE rowid > ? ORDER BY rowid LIMIT {_ROWS}"
@@ -174,5 +172,11 @@ def _text_of(column: str) -> str:
 
 
 def _parsed(text: str, n: int) -> npt.NDArray[np.int64] | None:
-    values = np.fromstring(text, dtype=np.int64, sep=",")
+    """Return n numbers; None where a value is none: a text or fraction ends the parse, or changes the count."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            values = np.fromstring(text, dtype=np.int64, sep=",")
+        except (ValueError, DeprecationWarning):
+            return None
     return values if len(values) == n else None

@@ -59,7 +59,8 @@ def ids_within_processes(
     if not len(row_owner) or (row_owner < 0).any():
         return row_corr, call_corr
     usable = call_corr != NO_ID
-    known = np.unique(call_corr[usable])
+    known = np.sort(call_corr[usable], kind="stable")  # mostly sorted already, which np.unique does not use
+    known = known[np.append(True, known[1:] != known[:-1])] if len(known) else known
     width = int(max(row_owner.max(), call_process.max(initial=0))) + 1
 
     def joined(corr: Int64, process: Int32) -> Int64:

@@ -11,7 +11,7 @@ from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.database import Block, Database
 from traceanalyzer.trace.joins import lengths
 from traceanalyzer.trace.launch_config import CONFIG_COLUMNS, config_codes
-from traceanalyzer.trace.nsight.identity import Processes, codes_of_names, recoded
+from traceanalyzer.trace.nsight.identity import Ids, Processes, codes_of_names
 from traceanalyzer.trace.store import Store
 from traceanalyzer.trace.tables import NO_ID
 
@@ -52,7 +52,7 @@ def read_kernels(database: Database, store: Store, processes: Processes) -> None
     assert {*columns.values(), "shared"} == set(CONFIG_COLUMNS)
     shared = ("staticSharedMemory", "dynamicSharedMemory")
     wanted = [*_PLACE, "demangledName", "shortName", "graphNodeId", *columns, *shared]
-    found: list[tuple[dict[str, npt.NDArray[np.generic]], Int64]] = []
+    found: list[tuple[dict[str, npt.NDArray[np.generic]], Ids]] = []
     for block in database.numbers(KERNELS, wanted):
         given = {ours: block[theirs] for theirs, ours in columns.items()}
         static, dynamic = (block[c] for c in shared)
@@ -62,11 +62,11 @@ def read_kernels(database: Database, store: Store, processes: Processes) -> None
         names = np.where(block["demangledName"] == NO_ID, block["shortName"], block["demangledName"])
         placed = _placed(block, processes)
         found.append(
-            (placed | {"config": config_codes(given, store.configs), "graph_node": block["graphNodeId"]}, names)
+            (placed | {"config": config_codes(given, store.configs), "graph_node": block["graphNodeId"]}, Ids(names))
         )
     code_of = codes_of_names(database, [names for _, names in found], store.names)
     for columns_of_block, names in found:
-        store.put(RowKind.KERNEL, columns_of_block | {"name": recoded(names, code_of)})
+        store.put(RowKind.KERNEL, columns_of_block | {"name": names.coded(code_of)})
 
 
 def read_copies(database: Database, store: Store, processes: Processes) -> Migrations:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.database import Database
 from traceanalyzer.trace.joins import lengths
-from traceanalyzer.trace.nsight.identity import Processes, api_name, codes_of_names, recoded
+from traceanalyzer.trace.nsight.identity import Ids, Processes, api_name, codes_of_names
 from traceanalyzer.trace.store import Store
 from traceanalyzer.trace.tables import NO_ID
 
@@ -28,7 +28,7 @@ def read_calls(database: Database, store: Store, processes: Processes) -> None:
 
     Rows of other event classes repeat calls that are there already (backtraces): they are counted and left out.
     """
-    found: list[tuple[dict[str, npt.NDArray[np.generic]], npt.NDArray[np.int64]]] = []
+    found: list[tuple[dict[str, npt.NDArray[np.generic]], Ids]] = []
     has_class = database.has(CALLS, "eventClass")
     for block in database.numbers(CALLS, ["start", "end", "eventClass", "globalTid", "correlationId", "nameId"]):
         keep = np.isin(block["eventClass"], _RUNTIME_AND_DRIVER) if has_class else np.ones(len(block["start"]), bool)
@@ -41,10 +41,10 @@ def read_calls(database: Database, store: Store, processes: Processes) -> None:
             "start_ns": start, "dur_ns": lengths(start, end), "pid": processes.of_pid(thread),
             "tid": processes.of_tid(thread), "corr": np.where(corr > 0, corr, NO_ID),
         }  # fmt: skip
-        found.append((columns, names))
+        found.append((columns, Ids(names)))
     code_of = codes_of_names(database, [names for _, names in found], store.apis, api_name)
     for columns, names in found:
-        store.put(RowKind.CALL, columns | {"name": recoded(names, code_of)})
+        store.put(RowKind.CALL, columns | {"name": names.coded(code_of)})
 
 
 def read_ranges(database: Database, store: Store, processes: Processes) -> None:
@@ -87,12 +87,13 @@ def read_overheads(database: Database, store: Store, processes: Processes) -> No
     """Put what profiler and driver say of their own work into the store: flushes, module loading, full buffers."""
     for table in _OVERHEADS:
         for block in database.numbers(table, ["start", "end", "globalTid", "nameId"]):
-            code_of = codes_of_names(database, [block["nameId"]], store.names)
+            names = Ids(block["nameId"])
+            code_of = codes_of_names(database, [names], store.names)
             columns: dict[str, npt.NDArray[np.generic]] = {
                 "start_ns": block["start"],
                 "dur_ns": lengths(block["start"], block["end"]),
                 "pid": processes.of_pid(block["globalTid"]),
                 "tid": processes.of_tid(block["globalTid"]),
-                "name": recoded(block["nameId"], code_of),
+                "name": names.coded(code_of),
             }
             store.put(RowKind.OVERHEAD, columns)

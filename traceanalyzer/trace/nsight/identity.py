@@ -59,15 +59,22 @@ def _coded(values: Int64, code_of: Callable[[int], int]) -> Int32:
     return np.array([code_of(v) for v in used.tolist()], dtype=np.int32)[place.reshape(-1)]
 
 
-def recoded(ids: Int64, code_of: dict[int, int]) -> Int32:
-    """Return the code of each id, by a table that holds every id."""
-    return _coded(ids, code_of.__getitem__)
+class Ids:
+    """String ids of a block of rows: the distinct ones, and which of them each row has."""
+
+    def __init__(self, ids: Int64) -> None:
+        self.used, place = np.unique(ids, return_inverse=True)
+        self._place = place.reshape(-1)
+
+    def coded(self, code_of: dict[int, int]) -> Int32:
+        """Return the code of each row's id, by a table that holds every id."""
+        return np.array([code_of[i] for i in self.used.tolist()], dtype=np.int32)[self._place]
 
 
 def codes_of_names(
-    database: Database, ids: Iterable[Int64], into: Interner, spelling: Callable[[str], str] = str
+    database: Database, blocks: Iterable[Ids], into: Interner, spelling: Callable[[str], str] = str
 ) -> dict[int, int]:
     """Return the code of every string id in use, interned by its text; an id without text gets ``string N``."""
-    wanted = set().union(*(np.unique(i).tolist() for i in ids))
+    wanted: set[int] = set().union(*(ids.used.tolist() for ids in blocks))
     texts = database.strings("StringIds", "id", "value", wanted - {NO_ID})
     return {i: into[spelling(texts[i]) if i in texts else "no name" if i == NO_ID else f"string {i}"] for i in wanted}
