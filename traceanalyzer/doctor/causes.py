@@ -325,7 +325,7 @@ class DeviceCauses:
     def reads_back(self) -> Bool:
         """Which idle intervals began because the host waited for a copy, or read a value; others that waited did so by a bare synchronise."""
         idle = self.ledger.idle
-        result = self.copies_waited_for != NO_ROW
+        result: Bool = np.asarray(self.copies_waited_for != NO_ROW)
         at = np.flatnonzero((idle.waited_in != NO_ROW) & ~result)
         if len(at):
             result[at] = [_READS_BACK.search(o) is not None for o in self.operators(idle.waited_in[at])]

@@ -18,7 +18,7 @@ from traceanalyzer.options import COST_SHARE, MENTION_SHARE, Threshold
 from traceanalyzer.trace.tables import Bool
 
 CLOCKS = "host and device clocks disagree; what the host did while the device was idle cannot be told"
-WORTH = "[[ Without it a unit of the run would take {then_ns:time} instead of {now_ns:time}.]]"
+WORTH = "[[ Without it a step of the run would take {then_ns:time} instead of {now_ns:time}.]]"
 """What the end of a cause would be worth, by a replay of the run's own rows (docs/worth.md)."""
 Remedy = str | Callable[[Analysis], str]
 """A sentence, or what makes it of the trace."""

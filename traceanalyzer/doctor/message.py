@@ -62,6 +62,8 @@ def _digits(value: float) -> str:
 
 def show_share(part: float) -> str:
     """Return a part of one as a percentage: whole ones, a digit behind the point below ten."""
+    if 0 < part < 0.0005:
+        return "under 0.1%"
     return f"{part:.0%}" if part >= 0.0995 or part == 0 else f"{part:.1%}"
 
 

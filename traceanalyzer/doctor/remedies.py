@@ -13,9 +13,9 @@ def framework(analysis: Analysis) -> str:
         name = sidecar.framework.lower()
         return {"pytorch": "torch"}.get(name, name)
     flavour = trace.meta.flavour.lower()
-    for known in ("jax", "ascend", "rocprof", "nsight"):
+    for known, name in _OF_FLAVOUR.items():
         if known in flavour:
-            return {"rocprof": "rocm", "nsight": "cuda"}.get(known, known)
+            return name
     if (
         len(trace.host_ops)
         or trace.meta.flags
@@ -27,10 +27,15 @@ def framework(analysis: Analysis) -> str:
     return ""
 
 
+_OF_FLAVOUR = {
+    "jax": "jax", "ascend": "ascend", "rocprof": "rocm", "rpd": "rocm", "rocpd": "rocm", "unitrace": "xpu", "nsight": "cuda", "nsys": "cuda",
+}  # fmt: skip
+"""What the recorder tells of the framework: nothing of the program, but which vendor's names its reader knows."""
+
 _SYNCHRONISE = {
     "torch": "torch.cuda.synchronize()", "triton": "torch.cuda.synchronize()", "jax": "jax.block_until_ready(result)",
     "cupy": "cupy.cuda.Device().synchronize()", "numba": "numba.cuda.synchronize()", "ascend": "torch.npu.synchronize()",
-    "rocm": "hipDeviceSynchronize()", "cuda": "cudaDeviceSynchronize()",
+    "xpu": "torch.xpu.synchronize(), or wait() of the queue", "rocm": "hipDeviceSynchronize()", "cuda": "cudaDeviceSynchronize()",
 }  # fmt: skip
 
 
@@ -45,6 +50,7 @@ def graph_of(analysis: Analysis) -> str:
         "torch": "capture the step in a CUDA graph (torch.cuda.graph, or torch.compile with mode='reduce-overhead')",
         "jax": "put the whole step under one jax.jit",
         "ascend": "capture the step as one graph (torchair, or aclgraph)",
+        "xpu": "submit the step as one SYCL graph, or fuse its kernels",
         "rocm": "capture the step in a HIP graph (hipStreamBeginCapture)",
         "cupy": "capture the step in a graph (cupy.cuda.Stream.begin_capture)",
         "numba": "launch fewer, larger kernels",
@@ -65,6 +71,8 @@ def allocator_of(analysis: Analysis) -> str:
         "jax": "leave preallocation on (XLA_PYTHON_CLIENT_PREALLOCATE)",
         "ascend": "warm the caching allocator up, or set PYTORCH_NPU_ALLOC_CONF=expandable_segments:True",
         "cupy": "keep the memory pool (cupy.get_default_memory_pool()) on",
+        "rocm": "allocate before the loop, from a pool (hipMallocAsync)",
+        "xpu": "allocate before the loop",
     }.get(framework(analysis), "allocate before the loop, from a pool (cudaMallocAsync)")
 
 
@@ -72,6 +80,10 @@ def read_back_of(analysis: Analysis) -> str:
     """Return how results are kept on the device until they are needed."""
     if framework(analysis) == "jax":
         return "keep results as device arrays; convert (float, np.asarray) only where you log them"
+    if framework(analysis) in ("cuda", "rocm", "xpu"):
+        return (
+            "keep results on the device and copy them back behind the loop, or asynchronously into page-locked memory"
+        )
     return "keep the value on the device: no .item(), .cpu() or print in the loop; read it every n-th step"
 
 

@@ -82,7 +82,7 @@ def _verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
         return Verdict("suspect", f"Suspect: {_sentence(rows[0].headline)} {_first_remedy(rows[0])}{extra}")
     if limit is not None and limit.severity is Severity.WARNING:
         return Verdict(
-            "suspect", f"Suspect: {_limited(analysis, device, limit)} {_first_remedy(limit)}{_also(rows, limit)}"
+            "suspect", f"Suspect: {_limited(analysis, device, limit)} {_short_remedy(limit)}{_also(rows, limit)}"
         )
     if warnings:
         lead = min(warnings, key=_lead)
@@ -223,7 +223,7 @@ def _limited(analysis: Analysis, device: DeviceCauses | None, limit: Finding) ->
         and isinstance(now, float)
         and isinstance(then, float)
     ):
-        worth = f"; without it {show_us(then)} instead of {show_us(now)} a unit"
+        worth = f"; without it a step would take {show_us(then)}, not {show_us(now)}"
     window = " in this window" if _units(analysis) < FEW_UNITS else ""
     return f"{text}{where}{busy}{window}{worth}."
 
@@ -250,6 +250,12 @@ def _first_remedy(finding: Finding) -> str:
     return text[0].upper() + text[1:] + "."
 
 
+def _short_remedy(finding: Finding) -> str:
+    """Return the first remedy without what stands in brackets or behind a semicolon: the finding has all of it."""
+    text = _first_remedy(finding).rstrip(".").partition(" (")[0].partition("; ")[0]
+    return f"{text}." if text else ""
+
+
 def _nothing_found(analysis: Analysis, device: DeviceCauses | None, limit: Finding | None) -> Verdict:
     """Return OK where the device is busy or the operation under test is sound; else what takes the time, or that nobody knows."""
     if device is None:
@@ -266,6 +272,8 @@ def _nothing_found(analysis: Analysis, device: DeviceCauses | None, limit: Findi
                 "cannot-judge" if unknown >= MUCH_UNKNOWN else "suspect",
                 f"{'Cannot judge' if unknown >= MUCH_UNKNOWN else 'Suspect'}: {show_share(unknown)} of the device's span has no cause in the trace ({_unknown(device)}). {busy}.",
             )
+        if limit is not None:
+            return Verdict("suspect", f"Suspect: {_limited(analysis, device, limit)} {_short_remedy(limit)}")
         if largest is not None:
             return Verdict(
                 "suspect", f"Suspect: {busy}; the most idle time, {show_share(largest[1])}, is {largest[0]}."

@@ -36,6 +36,7 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -85,7 +86,7 @@ class Borderline(Rule):
             return self.abstain(f"no operation was found: {analysis.no_operations}")
         found = []
         low, high = analysis.options.threshold(BORDERLINE_LOW), analysis.options.threshold(BORDERLINE_HIGH)
-        for op in analysis.operations:
+        for op in measured(analysis):
             if op.symbols is None or op.queue.state is not QueueState.MIXED or not op.symbols.total_dispatch:
                 continue
             ratio = op.symbols.total_kernel / op.symbols.total_dispatch

@@ -35,6 +35,7 @@ from traceanalyzer.doctor.example import (
     launch,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -93,7 +94,7 @@ class GraphLaunchBound(Rule):
             met = queue.starved + queue.dry
             found.append(
                 self.finding(
-                    Severity.WARNING,
+                    Severity.WARNING if measured(analysis) else Severity.NOTE,
                     queue.grade or Grade.HINT,
                     Subject(SubjectKind.API, name=replay.api),
                     "graph launches come too slowly to keep the device busy",

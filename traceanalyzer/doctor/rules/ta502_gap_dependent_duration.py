@@ -38,6 +38,7 @@ from traceanalyzer.doctor.example import (
     launch,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -98,7 +99,7 @@ class GapDependentDuration(Rule):
         rows = analysis.trace.activities
         tau_limit, effect_limit = analysis.options.threshold(GAP_TAU), analysis.options.threshold(GAP_EFFECT)
         p_limit, least, values = (analysis.options.threshold(t) for t in (GAP_P, GAP_CALLS, GAP_VALUES))
-        for op in analysis.operations:
+        for op in measured(analysis):
             if len(op.worked) < least or op.kernels_per_iteration != 1:
                 continue
             first = np.array([int(op.iterations.rows[int(i)][-1]) for i in op.worked[1:]])

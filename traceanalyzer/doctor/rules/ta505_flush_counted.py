@@ -41,6 +41,7 @@ from traceanalyzer.doctor.example import (
     launch,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -106,7 +107,7 @@ class FlushCounted(Rule):
         """Return what the module's documentation says."""
         rows, ranges = analysis.trace.activities, analysis.trace.ranges
         found = []
-        for op in analysis.operations:
+        for op in measured(analysis):
             cleared = op.clear_ns[op.clear_ns > 0]
             own = float(op.self_ns.sum())
             if len(cleared) and float(cleared.sum()) > analysis.options.threshold(CLEAR_SHARE) * own:

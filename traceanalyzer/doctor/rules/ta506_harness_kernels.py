@@ -38,6 +38,7 @@ from traceanalyzer.doctor.example import (
     launch,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -113,7 +114,7 @@ class HarnessKernels(Rule):
             [_HARNESS.search(n) is not None and "dropout" not in n.lower() for n in analysis.trace.names] or [False],
             dtype=bool,
         )
-        for op in analysis.operations:
+        for op in measured(analysis):
             if op.kernels_per_iteration < 2 or not op.self_ns.sum():
                 continue
             mine = np.concatenate([op.iterations.rows[int(i)] for i in op.worked])

@@ -51,7 +51,7 @@ from traceanalyzer.doctor.rule import (
     us,
 )
 from traceanalyzer.doctor.subject import WHOLE_TRACE, on_operation
-from traceanalyzer.options import Threshold
+from traceanalyzer.options import MEASURED_LAUNCHES, MEASURED_SHARE, Threshold
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.tables import NO_ROW
 
@@ -145,6 +145,7 @@ class OtherStream(Rule):
         owning = np.flatnonzero(analysis.host.owns & analysis.chosen.calls)
         pairs = 0
         escaped = 0
+        sizes: list[int] = []
         shares: dict[int, int] = {}
         for low, high in zip(records[::2].tolist(), records[1::2].tolist(), strict=False):
             if calls.thread[low] != calls.thread[high]:
@@ -153,6 +154,7 @@ class OtherStream(Rule):
             if not len(inside):
                 continue
             pairs += 1
+            sizes.append(len(inside))
             lanes = np.unique(lane_of_call[inside])
             if len(lanes) < 2 or analysis.host.syncs[low:high].any():
                 continue
@@ -160,6 +162,12 @@ class OtherStream(Rule):
             mine = np.isin(rows.call, inside)
             for lane in lanes.tolist():
                 shares[lane] = shares.get(lane, 0) + int(rows.dur_ns[mine & (rows.lane == lane)].sum())
+        # event records that are a program's own lie anywhere; a timer's hold what the trace is of, a call at a time
+        few = analysis.options.threshold(MEASURED_LAUNCHES)
+        if sum(sizes) < analysis.options.threshold(MEASURED_SHARE) * len(owning) or (
+            sizes and float(np.median(sizes)) > few
+        ):
+            return []
         if not escaped or escaped / pairs < limit or escaped < least:
             return []
         ordered = sorted(shares.items(), key=lambda x: x[1])
