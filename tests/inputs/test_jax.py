@@ -183,3 +183,25 @@ def test_rocclr_kernels_are_copies_and_the_suffix_of_code_objects_goes(tmp_path)
     trace = read(path)
     assert trace.activities.kind.tolist() == [RowKind.MEMCPY, RowKind.KERNEL]
     assert [trace.names[i] for i in trace.activities.name.tolist()] == ["__amd_rocclr_copyBuffer", "fusion"]
+
+
+def test_a_lane_that_computes_and_copies_has_kernels_and_copies(tmp_path):
+    events = [
+        *process(1, "/device:GPU:0"),
+        lane(1, 7, "Stream #7(Compute,MemcpyD2D)"),
+        lane(1, 8, "Stream #8(MemcpyH2D)"),
+    ]
+    events += [
+        row(1, 7, "fusion", 0, 3),
+        row(1, 7, "MemcpyD2D", 5, 3),
+        row(1, 7, "memset32_post", 9, 3),
+        row(1, 8, "x", 5, 3),
+    ]
+    trace = read(write_events(tmp_path / "t.json", *events))
+    assert trace.activities.kind.tolist() == [RowKind.KERNEL, RowKind.MEMCPY, RowKind.MEMSET, RowKind.MEMCPY]
+
+
+def test_a_trace_of_the_host_alone_is_of_jax_too(tmp_path):
+    events = [*process(2, "/host:CPU"), row(2, 5, "PjitFunction(f)", 0, 2)]
+    trace = read(write_events(tmp_path / "t.json", *events))
+    assert trace.meta.flavour == "jax" and len(trace.ranges) == 1

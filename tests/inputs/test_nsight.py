@@ -318,3 +318,24 @@ def test_a_link_to_the_file_reads_the_file_and_no_journal_is_replayed(tmp_path):
     link.symlink_to(path)
     assert len(read(link).activities) == 1
     assert {p.name for p in tmp_path.iterdir()} == {"t.sqlite", "t.sqlite-journal", "t.sqlite-wal", "link.sqlite"}
+
+
+def test_rows_without_a_process_link_by_their_id(tmp_path):
+    built = NsysBuilder().call("cudaLaunchKernel", 0, 5, 1)
+    built.add(
+        "CUPTI_ACTIVITY_KIND_KERNEL",
+        start=10,
+        end=30,
+        deviceId=0,
+        streamId=7,
+        correlationId=1,
+        shortName=built.text("k"),
+    )
+    built.add("TARGET_INFO_CUDA_GPU", id=0, name="an old name")
+    trace = read(built.write(tmp_path / "t.sqlite"))
+    assert trace.activities.call[0] == 0 and trace.devices[0].name == "an old name"
+
+
+def test_a_database_left_in_wal_mode_is_read(tmp_path):
+    path = changed(tmp_path, "PRAGMA journal_mode = WAL")
+    assert len(read(path).activities) == 1

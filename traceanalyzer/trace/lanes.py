@@ -70,6 +70,10 @@ class LaneReader:
     inner_range_repeats: ClassVar[bool] = False
     """A range within a range of the same name is the same call, drawn twice."""
 
+    def knows(self, process: str) -> bool:  # noqa: ARG002 - for those that override it
+        """Return whether a process of this name is written by this flavour alone, so that a file without devices is its own too."""
+        return False
+
     def device_of(self, lane: Lane) -> int | None:
         """Return the device number of the lane's process; None when it is no device."""
         raise NotImplementedError

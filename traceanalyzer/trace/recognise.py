@@ -76,6 +76,11 @@ _TEXTS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
         "a table of nsys stats (CSV): sums, without a time axis",
         "export the report instead: nsys export --type sqlite FILE.nsys-rep",
     ),
+    (
+        re.compile(rb'\{\s*"(?:Type|type)"\s*:\s*(?:\d+|"String")\s*,'),
+        "an export of Nsight Systems as JSON lines",
+        "export the report as a database instead: nsys export --type sqlite FILE.nsys-rep",
+    ),
     (re.compile(rb'"ID","Process ID"|==PROF=='), "the output of Nsight Compute", _CHROME),
     (re.compile(rb"==\d+== "), "the output of nvprof", _CHROME),
     (re.compile(rb"%?-----BEGIN |ssh-(?:rsa|ed25519) "), "a key or certificate", "give a trace"),

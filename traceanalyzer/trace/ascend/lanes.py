@@ -31,6 +31,10 @@ class AscendLanes(LaneReader):
     flavour = "ascend"
     flow_categories = ("HostToDevice",)
 
+    def knows(self, process: str) -> bool:
+        """Return whether a process is CANN's host side."""
+        return process == "CANN"
+
     def device_of(self, lane: Lane) -> int | None:
         """Return the device of "Ascend Hardware"; its number is in the label ("NPU 1") in files of several devices."""
         found = _HARDWARE.search(lane.process)

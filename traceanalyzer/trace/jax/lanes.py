@@ -18,8 +18,9 @@ from traceanalyzer.trace.whole_numbers import lane_number
 
 _DEVICE = re.compile(r"/device:(?:GPU|TPU):([0-9]+)")
 _STREAM = re.compile(r"stream\s*#?\s*([0-9]+)", re.I)
-_COPY = re.compile(r"mem_?cpy", re.I)
-_FILL = re.compile(r"mem_?set", re.I)
+_COPY = re.compile(r"\Amem_?cpy|\(mem_?cpy|\bcopy(?:H2D|D2H|D2D)", re.I)
+_FILL = re.compile(r"\Amem_?set|\(mem_?set", re.I)
+_COMPUTES = re.compile(r"compute|kernel", re.I)
 _DERIVED = frozenset({
     "Steps", "XLA Modules", "XLA TraceMe", "Framework Ops", "Framework Name Scope", "Source code", "Source", "Launch Stats",
     "Async XLA Ops", "TensorFlow Name Scope", "TensorFlow Ops",
@@ -35,6 +36,10 @@ class JaxLanes(LaneReader):
     flavour = "jax"
     inner_range_repeats = True
     doubtful = UNRECORDED
+
+    def knows(self, process: str) -> bool:
+        """Return whether a process is XLA's host."""
+        return process.startswith("/host:")
 
     def device_of(self, lane: Lane) -> int | None:
         """Return N of ``/device:GPU:N``."""
@@ -67,8 +72,9 @@ def stream_of(lane: Lane) -> int | None:
 
 
 def device_row(lane_name: str, name: str, details: str) -> DeviceRow:
-    """Return what a device row of XLA is."""
-    for text in (lane_name, name):
+    """Return what a device row of XLA is: by its name, else by a lane that holds nothing but copies or fills."""
+    of_lane = "" if _COMPUTES.search(lane_name) else lane_name
+    for text in (name, of_lane):
         if _COPY.search(text):
             copy_name, moved = copy_of(name, details)
             return DeviceRow(RowKind.MEMCPY, copy_name, moved_bytes=moved)

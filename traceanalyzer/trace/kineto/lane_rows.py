@@ -62,6 +62,9 @@ class LaneRows:
                     devices[number] = reader, device, reader.stream_of(lane)
                     break
         flavour = next((reader for reader, _, _ in devices.values()), None)
+        if flavour is None:
+            names = set(self._columns.process_names.values())
+            flavour = next((reader for reader in readers if any(map(reader.knows, names))), None)
         if flavour is not None:
             self._store.flavour = flavour.flavour
             self._store.doubtful |= flavour.doubtful

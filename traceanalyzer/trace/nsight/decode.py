@@ -71,8 +71,9 @@ def decode(database: Database, limits: ReadLimits) -> Store:
 def _device_names(database: Database, store: Store) -> None:
     """Name the devices: through TARGET_INFO_CUDA_DEVICE, per process; else where all GPUs have one name."""
     names: dict[int, str] = {}
-    for ids, texts in database.blocks("TARGET_INFO_GPU", ["id", "cuDevice", "smMajor"], ["name"]):
-        names.update((i, t[:100]) for i, t in zip(ids["id"].tolist(), texts["name"], strict=True) if t)
+    for table in ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU"):  # the second until 2021
+        for ids, texts in database.blocks(table, ["id"], ["name"]):
+            names.update((i, t[:100]) for i, t in zip(ids["id"].tolist(), texts["name"], strict=True) if t)
     pids: dict[int, list[str]] = {}
     for text in store.pids.values_in_order:
         pids.setdefault(int(text.split("@")[0]), []).append(text)

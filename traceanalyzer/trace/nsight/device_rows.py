@@ -12,7 +12,7 @@ from traceanalyzer.trace.database import Block, Database
 from traceanalyzer.trace.joins import lengths
 from traceanalyzer.trace.launch_config import CONFIG_COLUMNS, config_codes
 from traceanalyzer.trace.nsight.identity import Ids, Processes, codes_of_names
-from traceanalyzer.trace.store import Store
+from traceanalyzer.trace.store import NO_PROCESS, Store
 from traceanalyzer.trace.tables import NO_ID
 
 Int64 = npt.NDArray[np.int64]
@@ -112,7 +112,7 @@ def _placed(block: Block, processes: Processes) -> dict[str, npt.NDArray[np.gene
         "start_ns": start,
         "dur_ns": lengths(start, end),
         "pid": process,
-        "owner": process,
+        "owner": np.where(block["globalPid"] == NO_ID, NO_PROCESS, process).astype(np.int32),
         "device": np.where(block["deviceId"] == NO_ID, 0, block["deviceId"]),
         "context": context,
         "stream": np.where(stream == NO_ID, 0, np.where((stream >= _LEAST_STREAM) & (stream < _ALL_BITS), stream - _ALL_BITS, stream)),
