@@ -38,15 +38,14 @@ def run(step: Step, made: Made, units: int = UNITS, **machine: int) -> Machine:
 
 
 def period_ns(step: Step, made: Made, **machine: int) -> float:
-    """Return the period in the steady state: the last half of a long run, by the start of the device's first row of a unit."""
+    """Return the period in the steady state: the last half of a long run, by when all work of a unit has ended."""
     long = 400
     m = Machine(**{"latency": 4000, "gap": 800, "sync_cost": 5000, **machine})
-    firsts = []
+    done = []
     for _ in range(long):
-        before = len(m.device)
         step(m, made)
-        firsts.append(m.device[before].start)
-    return (firsts[-1] - firsts[long // 2]) / (long - 1 - long // 2)
+        done.append(max(row.end for row in m.device[-64:]))
+    return (done[-1] - done[long // 2]) / (long - 1 - long // 2)
 
 
 def _kernels(m: Machine, made: Made, count: int, dispatch: int, kernel: int, other: int = 3000) -> None:

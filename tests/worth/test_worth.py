@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.kineto_writer import document, to_json
 from tests.worth import scenarios as sc
+from tests.worth.random_steps import random_step
 from traceanalyzer.analysis.pipeline import analyse
 from traceanalyzer.trace.reader import read
 
@@ -133,3 +135,36 @@ def test_waits_that_nothing_explains_are_no_ground(tmp_path):
     path = tmp_path / "t.json"
     path.write_text(to_json(document(machine)), encoding="utf-8")
     assert "does not show" in analyse(read(path)).ledgers[0].worth.reason
+
+
+# -- any steps ------------------------------------------------------------------------------------------
+
+MADE = {
+    "no_synchronise": NO_SYNC,
+    "no_copy_calls": NO_COPIES,
+    "no_host_waits": NO_SYNC | NO_COPIES,
+    "no_allocation": {"allocation": False},
+    "no_data_loading": {"data": False},
+    "largest_kernel_halved": {"halved": True},
+}
+
+
+def test_of_steps_drawn_at_random_nearly_all_factors_are_within_5_percent(tmp_path):
+    off = []
+    for seed in range(1000, 1016):
+        step = random_step(seed)
+        scatter = {"jitter": 0.1, "rng": np.random.default_rng(seed)}
+        found = worth_of(step, tmp_path, units=16, **scatter)
+        assert found.reason == ""
+        for change, made in MADE.items():
+            factor = found.of(change).factor
+            if factor is None:
+                continue
+            now, then = (
+                sc.period_ns(step, m, jitter=0.1, rng=np.random.default_rng(1))
+                for m in (sc.NOTHING, replace(sc.NOTHING, **made))
+            )
+            off.append(abs(factor / (now / then) - 1))
+    assert len(off) > 40
+    assert np.mean(np.array(off) < 0.05) >= 0.95
+    assert max(off) < 0.1

@@ -44,6 +44,8 @@ class Parts:
 class Built:
     """A program, the rows of the trace in its order, and markers of the units.
 
+    ``first_rows`` and ``first_events`` are the first row and call of each unit; ``lane_rows`` the first row of each lane of the device
+    in the first and in the last whole unit.
     ``unexplained_ns``: how long the device judged waited for something that the trace does not show.
     """
 
@@ -53,6 +55,7 @@ class Built:
     rows: Int64
     first_rows: list[int]
     first_events: list[int]
+    lane_rows: list[tuple[int, int]]
     unexplained_ns: int
 
 

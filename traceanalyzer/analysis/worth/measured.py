@@ -26,6 +26,8 @@ BACKLOG = 100
 """A launch call this much longer than the middle one, with so many rows not started, waited for room in the queue."""
 NEAR_NS = 50_000
 """A row that starts so soon after the end of a row of another stream, and late by itself, waited for that row."""
+LATE_NS = 10_000
+"""A row that starts so soon after its call returned has not waited for anything else."""
 LOOK_BACK = 256
 """Rows launched before that are looked at for the one a wait waited for."""
 
@@ -86,7 +88,8 @@ class Measured:
         before = free[p.lane[i]]
         from_end = start >= returned
         wanted = start - (returned if from_end else called)
-        typical = min(wanted, b.latency if from_end else b.latency + returned - called)
+        own = min(returned - called, b.plain)  # what is longer waited for the row itself
+        typical = min(wanted, b.latency if from_end else b.latency + own)
         gap = start - before
         p.from_end[i] = from_end
         if not first:  # nodes of one graph arrive together
@@ -103,7 +106,9 @@ class Measured:
             p.latency[i], p.spacing[i] = wanted, min(gap, b.spacing)
         elif gap <= max(PLAIN_GAP_NS, 2 * b.spacing):
             p.latency[i], p.spacing[i] = typical, gap
-        elif start - called <= 2 * (b.latency + max(0, returned - called)):
+        elif not from_end or wanted <= max(
+            2 * b.latency, LATE_NS
+        ):  # the call itself, or its way to the device, took that long
             p.latency[i], p.spacing[i] = wanted, b.spacing
         else:
             p.latency[i] = typical

@@ -187,9 +187,19 @@ class Builder:
         parts = self._parts(events, previous, unit, opens, sites)
         call_place = {int(c): i for i, c in enumerate(events.call.tolist()) if c != NO_ROW}
         first_events = [call_place[int(c)] for c in first_calls]
-        return Built(
-            program, parts, events, order, first_rows, first_events, measured.unexplained.get(window.device, 0)
-        )
+        lane_rows = self._lane_rows(window, order, lane, np.repeat(unit, np.diff(bounds)), len(first_events) - 2)
+        unexplained = measured.unexplained.get(window.device, 0)
+        return Built(program, parts, events, order, first_rows, first_events, lane_rows, unexplained)
+
+    def _lane_rows(self, window: Window, order: Int64, lane: Int64, unit: Int64, last: int) -> list[tuple[int, int]]:
+        """Return the first row of each lane of the device in the first unit and in the last whole one."""
+        found = []
+        mine = self.device[order] == window.device
+        for n in np.unique(lane[mine]).tolist():
+            opening, closing = (np.flatnonzero((lane == n) & (unit == u)) for u in (0, last))
+            if len(opening) and len(closing):
+                found.append((int(opening[0]), int(closing[0])))
+        return found
 
     def _rows_of(self, events: Events) -> tuple[Int64, Int64]:
         """Return the device rows of the events, call by call in order of start, and where each event's begin."""

@@ -58,7 +58,7 @@ class WorthMaker:
         n = len(window.first_rows) - 1
         rows = self._trace.activities
         stamps = rows.start_ns[window.first_rows]
-        period = float(stamps[-1] - stamps[0]) / n
+        period = _period(built, built.events.start.tolist(), rows.start_ns[built.rows].tolist())
         idle = _idle(rows.start_ns[built.rows], rows.end_ns[built.rows], int(stamps[0]), int(stamps[-1]))
         replayed_idle = now.idle_ns()
         found = Worth("", n, period, now.period_ns, idle, replayed_idle)
@@ -95,17 +95,13 @@ class WorthMaker:
         unlinked = int(np.count_nonzero(rows.call[everything] == NO_ROW))
         if unlinked > UNLINKED_SHARE * len(everything):
             return f"{unlinked} of {len(everything)} device rows have no launch in the trace"
-        first_rows = np.array([int(u[np.argmin(rows.start_ns[u])]) for u in units], dtype=np.int64)
-        linked = rows.call[first_rows] != NO_ROW
-        if not linked.all():
-            first_rows = first_rows[linked]
-        starts = self._trace.calls.start_ns[rows.call[first_rows]]
-        if (
-            len(first_rows) < LEAST_UNITS + 1
-            or (np.diff(starts) <= 0).any()
-            or (np.diff(rows.start_ns[first_rows]) <= 0).any()
-        ):
-            return "the first rows of its units are not launched one after the other"
+        # the first row that is launched: which row of a unit starts first changes with the streams' backlogs
+        linked = [u[rows.call[u] != NO_ROW] for u in units]
+        called = self._trace.calls.start_ns
+        first_rows = np.array([int(u[np.argmin(called[rows.call[u]])]) for u in linked if len(u)], dtype=np.int64)
+        starts = called[rows.call[first_rows]]
+        if len(first_rows) < LEAST_UNITS + 1 or (np.diff(starts) <= 0).any():
+            return "its units are not launched one after the other"
         sizes = np.array([2 * len(u) for u in units], dtype=np.int64)[: len(first_rows) - 1]
         count = LEAST_UNITS
         if sizes[-LEAST_UNITS:].sum() > MOST_ROWS:
@@ -193,16 +189,21 @@ class _Outcome:
     @property
     def period_ns(self) -> float:
         """Time from unit to unit: the device's, or the host's where it would fall behind once the queue has run dry."""
-        rows, events = self._built.first_rows, self._built.first_events
-        n = len(rows) - 1
-        device = self.row_start[rows[-1]] - self.row_start[rows[0]]
-        host = self.event_start[events[-1]] - self.event_start[events[0]]
-        return max(device, host) / n
+        return _period(self._built, self.event_start, self.row_start)
 
     def idle_ns(self) -> int:
         """Idle time of the device between the first rows of the first and the last unit."""
         low, high = (self.row_start[self._built.first_rows[i]] for i in (0, -1))
         return _idle(np.array(self.row_start), np.array(self.row_end), low, high)
+
+
+def _period(built: Built, event_start: list[int], row_start: list[int]) -> float:
+    """Return the time from unit to unit of what falls behind most: a lane of the device, or the host."""
+    rows, events = built.first_rows, built.first_events
+    n = len(rows) - 1
+    found = [(row_start[rows[-1]] - row_start[rows[0]]) / n, (event_start[events[-1]] - event_start[events[0]]) / n]
+    found += [(row_start[last] - row_start[first]) / (n - 1) for first, last in built.lane_rows]
+    return max(found)
 
 
 def _idle(start: Int64, end: Int64, low: int, high: int) -> int:
