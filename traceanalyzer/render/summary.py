@@ -68,11 +68,11 @@ def _lines(report: ReportData, limits: _Limits, command: str) -> list[str]:
         f"**{markdown(verdict.headline, limits.sentence).strip() or 'No verdict.'}**",
         "",
     ]
-    rows = spans(report)
-    for row in rows[:_LEDGERS]:
+    devices = spans(report)
+    for row in devices[:_LEDGERS]:
         lines += [f"Time of {markdown(one_line(row, blocks.short_names(report)), limits.sentence)}", ""]
-    if len(rows) > _LEDGERS:
-        lines += [f"and {show.plural(len(rows) - _LEDGERS, 'more device')}, in the whole report", ""]
+    if len(devices) > _LEDGERS:
+        lines += [f"and {show.plural(len(devices) - _LEDGERS, 'more device')}, in the whole report", ""]
     if steps := steps_line(report):
         lines += [f"Steps: {markdown(steps, limits.line)}", ""]
     captured = measured_in(report)

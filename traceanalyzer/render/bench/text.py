@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from traceanalyzer.render.base import RenderSettings
+from traceanalyzer.render.base import WIDTH, RenderSettings
 from traceanalyzer.render.bench import blocks as cells
-from traceanalyzer.render.console import WIDTH, render_blocks
+from traceanalyzer.render.console import render_blocks
 from traceanalyzer.report.bench.model import BenchTable
 
 

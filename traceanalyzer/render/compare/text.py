@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from traceanalyzer.render.base import Compared, RenderSettings
+from traceanalyzer.render.base import WIDTH, Compared, RenderSettings
 from traceanalyzer.render.blocks import numbers
 from traceanalyzer.render.compare import blocks as parts
-from traceanalyzer.render.console import WIDTH, render_blocks
+from traceanalyzer.render.console import render_blocks
 from traceanalyzer.report.compare.model import ComparisonData
 from traceanalyzer.report.model import FindingRow
 
