@@ -30,7 +30,7 @@ SMALLEST_US = 0.0015
 ROUNDING = "times cut to whole microseconds"
 FLOATS = "times kept as 64-bit floats"
 REAGGREGATED = "its table sums its own sums once there are more than 10 names (num_kernels)"
-BY_NAME = "rows told apart by name, not by category"
+BY_NAME = "kernels classified by name, not by category"
 WHOLE_GAP = "a gap goes whole to one cause; ours is split at the launch call"
 
 _Getter = Callable[[Figures], float | None]
@@ -75,7 +75,7 @@ class _Comparison:
         rows = [*self._device(), *self._idle(), *self._kernels(), *self._launches()]
         several = len(self._analysis.devices)
         if several > 1:
-            note = f"it takes {several} devices for one; ours stand apart"
+            note = f"it takes {several} devices for one; ours are separate"
             rows = [OpinionRow(r.quantity, r.unit, None, r.theirs, note=note) for r in rows]
         return rows
 
