@@ -60,7 +60,7 @@ analyse() {
   code=0
   # -I: no file of the workspace gets to run in place of ours
   "$python" -I -m traceanalyzer "$command" --format "$format" -o "$output" "$@" >"$work/log" 2>&1 </dev/null || code=$?
-  # 0 made, 1 made and a gate fails, 3 made and cannot judge; a crash ends with 1 as well, and makes nothing
+  # 0 made, 1 made and a gate fails, 3 made and cannot judge; 5 is a fault of the analyser, never a gate that failed
   [[ $code == [013] && -s $output ]] && return
   reason=$(grep -v '^[[:space:]]*$' "$work/log" | tail -n 1 || true)
   reason=${reason#traceanalyze: }
@@ -153,12 +153,14 @@ compare_with_base() { # TRACE
 # add_traces LINE: the file of that very name, or what the pattern finds.
 add_traces() {
   local found=() path known
-  if [[ -e $1 ]]; then
+  local IFS=
+  if [[ -e $1 && $1 != *[*?]* ]]; then
     found=("$1")
   else
-    local IFS=
+    # a file may have the very name of a pattern: it is taken, and hides none of those that the pattern finds
+    [[ ! -e $1 ]] || found=("$1")
     # shellcheck disable=SC2206 # a pattern is meant to be expanded; without IFS nothing is split
-    found=($1)
+    found+=($1)
   fi
   local all=(${found[@]+"${found[@]}"})
   found=()

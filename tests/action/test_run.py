@@ -266,6 +266,18 @@ def test_a_name_that_looks_like_a_pattern_is_that_file(workspace):
     assert len(done.commands) == 1 and done.commands[0][1] == "traceanalyzer: run\\[1\\].json"
 
 
+def test_a_file_that_has_the_name_of_a_pattern_hides_no_other(workspace):
+    for name in ("*.json", "a.json", "b.json"):
+        (workspace / name).write_bytes(FED)
+    assert run_action(workspace, traces="*.json").summary.count("### GPU trace report") == 3
+
+
+def test_an_internal_error_is_no_gate_that_failed(workspace, tmp_path):
+    (workspace / "run.json").write_bytes(SAMPLE)
+    done = run_action(workspace, python=fake_analyser(tmp_path, "ok", 5), traces="run.json", fail_on="error")
+    assert done.code == 2 and done.outputs["verdict"] == "bad-input" and "exit code 5" in done.said("error")[0]
+
+
 def test_a_pattern_passes_over_the_sidecars_beside_the_traces(workspace):
     (workspace / "run.json").write_bytes(FED)
     (workspace / "run.sidecar.json").write_text("{}")

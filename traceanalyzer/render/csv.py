@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from dataclasses import fields
 
 from traceanalyzer.render.base import RenderSettings
@@ -13,6 +14,8 @@ from traceanalyzer.report.units import KernelRow
 
 _COLUMNS = [f.name for f in fields(KernelRow) if f.name not in ("variants", "p50_ci95_us")]
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_BLANK = "\ufeff\u200b\u200c\u200d\u2060\0"
+"""Shown as nothing by a spreadsheet, and no white space to Python."""
 
 
 def render_csv(report: ReportData) -> str:
@@ -41,10 +44,16 @@ def _cells(row: KernelRow) -> list[object]:
 def _safe(value: object) -> object:
     if isinstance(value, str):
         shown = visible(value)
-        return "'" + shown if value.startswith(_FORMULA) else shown
+        return "'" + shown if _acts(value) else shown
     return "" if value is None else value
 
 
 def csv_report(report: ReportData, settings: RenderSettings) -> str:  # noqa: ARG001 - CSV holds every row, always
     """Return the tables of kernels and copies."""
     return render_csv(report)
+
+
+def _acts(text: str) -> bool:
+    """Return whether a spreadsheet may take the text for a formula: also behind blanks, and in full-width characters."""
+    first = text.lstrip().lstrip(_BLANK).lstrip()[:1]
+    return text.startswith(_FORMULA) or unicodedata.normalize("NFKC", first).startswith(_FORMULA)

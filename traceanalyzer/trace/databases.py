@@ -23,7 +23,7 @@ def decode_database(source: Source, limits: ReadLimits) -> Store:
     if source.size is not None and source.size > limits.max_bytes:
         raise TraceFormatError(
             "too_large",
-            f"'{source.name}' holds more than {limits.max_bytes} bytes",
+            f"'{source.given}' holds more than {limits.max_bytes} bytes",
             hint="raise the limit with --max-bytes",
         )
     with Database(path) as database:
@@ -36,11 +36,10 @@ def decode_database(source: Source, limits: ReadLimits) -> Store:
             return rocpd.decode(database, limits)
         if rpd.is_rpd(database):
             return rpd.decode(database, limits)
-        shown = ", ".join(sorted(name[:30] for name in database.tables)[:5]) or "none"
         nvprof = any(t.startswith("CUPTI_ACTIVITY_KIND_") for t in database.tables)
         raise TraceFormatError(
             "unsupported_trace_flavour",
-            f"'{source.name}' is an SQLite database of {'nvprof' if nvprof else 'another program'} (tables: {shown})",
+            f"'{source.given}' is an SQLite database of {'nvprof' if nvprof else 'another program'}",
             hint="record it with Nsight Systems and export it: nsys export --type sqlite"
             if nvprof
             else "give the database of 'nsys export --type sqlite', rpd or rocprofv3",

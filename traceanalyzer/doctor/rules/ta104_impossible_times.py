@@ -107,7 +107,7 @@ class ImpossibleTimes(Rule):
         if clocks.state not in (ClockState.OFFSET, ClockState.DISAGREE):
             return []
         early_by = np.where(found.opens_call, found.launch_start_ns - analysis.trace.activities.start_ns, 0)
-        worst = np.argsort(-early_by, kind="stable")[:3].tolist()
+        worst = [row for row in np.argsort(-early_by, kind="stable")[:3].tolist() if early_by[row] > 0]
         if clocks.state is ClockState.OFFSET:
             severity, headline = Severity.NOTE, "host and device clocks are offset"
             effect = "Queue states are judged with the device clock moved by that much; launch latencies are raw."
