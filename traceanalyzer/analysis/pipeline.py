@@ -36,6 +36,10 @@ FEW_LAUNCHES = 10
 
 _HEAVY_FLAGS = ("with_stack", "record_shapes", "profile_memory")
 
+_MOST_SEGMENTS = 16
+_FREE_SEGMENTS = 50_000
+"""Segments that the ledgers of all operations may have together: so many times those of the devices, and some more."""
+
 
 @dataclass(frozen=True)
 class DeviceFacts:
@@ -167,22 +171,55 @@ def _op_ledgers(
     """Return the ledger of each operation per device, with its rows there: from the first row of one call to the next's."""
     rows = trace.activities
     device_of_lane = np.array([lane.device for lane in trace.lanes], dtype=np.int64)
-    result = []
+    found: list[tuple[int, DeviceLedger, str, Int64, list[Int64]]] = []
     for op in operations:
         parts = [op.iterations.rows[i] for i in op.worked.tolist()]
-        for ledger in ledgers:
-            mine = [p[device_of_lane[rows.lane[p]] == ledger.device] for p in parts]
-            starts = np.array([int(rows.start_ns[p].min()) for p in mine if len(p)], dtype=np.int64)
+        lengths = [len(p) for p in parts]
+        everything = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+        device_of_row = device_of_lane[rows.lane[everything]]
+        part_of_row = np.repeat(np.arange(len(parts)), lengths)
+        for ledger in (ledgers[d] for d in _places(ledgers, device_of_row)):
+            at = device_of_row == ledger.device
+            units = [
+                u for u in np.split(everything[at], np.searchsorted(part_of_row[at], range(1, len(parts)))) if len(u)
+            ]
+            starts = np.array([int(rows.start_ns[u].min()) for u in units], dtype=np.int64)
             if len(starts) > 1 and starts.max() > starts.min():
-                window = clipped(ledger, op.iterations.name, int(starts.min()), int(starts.max()), np.sort(starts))
-                units = [p for p in mine if len(p)]
-                window = replace(
-                    window,
-                    replay=partial(worth.worth, window, units),
-                    replay_with=partial(worth.timeline, window, units),
-                )
-                result.append((sum(map(len, mine)), window))
+                found.append((int(np.count_nonzero(at)), ledger, op.iterations.name, np.sort(starts), units))
+    result = []
+    for number in _affordable(found, ledgers):
+        weight, ledger, name, starts, units = found[number]
+        window = clipped(ledger, name, int(starts[0]), int(starts[-1]), starts)
+        window = replace(
+            window, replay=partial(worth.worth, window, units), replay_with=partial(worth.timeline, window, units)
+        )
+        result.append((weight, window))
     return result
+
+
+def _places(ledgers: list[DeviceLedger], devices: Int64) -> list[int]:
+    """Return the places of the ledgers of these devices, in order."""
+    place = {ledger.device: i for i, ledger in enumerate(ledgers)}
+    return sorted(place[d] for d in np.unique(devices).tolist() if d in place)
+
+
+def _affordable(
+    found: list[tuple[int, DeviceLedger, str, Int64, list[Int64]]], ledgers: list[DeviceLedger]
+) -> list[int]:
+    """Return the operations whose ledgers are made, in order: those with most rows, while work stays linear.
+
+    The window of an operation may hold all others, so hundreds of them would cost a square.
+    """
+    left = _MOST_SEGMENTS * sum(len(ledger.start) for ledger in ledgers) + _FREE_SEGMENTS
+    chosen = []
+    for number in sorted(range(len(found)), key=lambda n: -found[n][0]):
+        _, ledger, _, starts, _ = found[number]
+        low, high = np.searchsorted(ledger.start, (starts[0], starts[-1]))
+        left -= int(high - low)
+        if left < 0:
+            break
+        chosen.append(number)
+    return sorted(chosen)
 
 
 def _no_operations(reason: str, replays: bool) -> str:
