@@ -58,12 +58,14 @@ _READS_BACK = re.compile(
     r"::item\b|_local_scalar_dense|::nonzero\b|::is_nonzero\b|::equal\b|::cpu\b|::tolist\b|::to\b|::_to_copy\b|::copy_\b|\bcopy|memcpy",
     re.I,
 )
-_POLLS = re.compile(r"StreamQuery", re.I)
-LEAST_POLLS = 2
+LEAST_POLLS = {"streamquery": 2, "eventquery": 4}
+"""Questions since the last launch that make a poll: an allocator asks after an event now and then."""
 _UNNAMED = (LedgerClass.BETWEEN_OPS, LedgerClass.LAUNCH_STALL)
 LEAST_PAUSE_NS = 1_000_000
 PAUSE_FACTOR = 20
 MOST_PAUSES = 3
+RARE = 10
+"""A pause in every tenth unit of the run, or three in all, are no habit of it."""
 SHOWN = 3
 
 
@@ -140,10 +142,19 @@ class DeviceCauses:
         """Which idle intervals the host spent asking whether the device is done, over and over."""
         idle, calls = self.ledger.idle, self._analysis.trace.calls
         result = np.zeros(len(idle), dtype=bool)
-        polls = np.array([_POLLS.search(a) is not None for a in self._analysis.trace.apis] or [False], dtype=bool)
-        at = np.flatnonzero(polls[calls.api]) if len(calls) else np.empty(0, dtype=np.int64)
-        if not len(at) or not len(idle):
+        if not len(idle) or not len(calls):
             return result
+        for word, least in LEAST_POLLS.items():
+            polls = np.array([word in a.lower() for a in self._analysis.trace.apis], dtype=bool)
+            at = np.flatnonzero(polls[calls.api])
+            if len(at):
+                result |= self._polled_by(at, least)
+        return result
+
+    def _polled_by(self, at: Int64, least: int) -> Bool:
+        """Return the idle intervals before which the launching thread made so many of the calls since its last launch."""
+        idle, calls = self.ledger.idle, self._analysis.trace.calls
+        result = np.zeros(len(idle), dtype=bool)
         owns = np.flatnonzero(self._analysis.host.owns)
         for thread in np.unique(calls.thread[at]).tolist():
             mine = np.sort(calls.start_ns[at[calls.thread[at] == thread]])
@@ -160,7 +171,7 @@ class DeviceCauses:
             last = np.searchsorted(mine, begins) - 1
             # the last question came when the device was already idle, or up to the moment it fell idle
             recent = (last >= 0) & (mine[np.maximum(last, 0)] >= idle.start[here] - (idle.end[here] - idle.start[here]))
-            result[here] = (asked >= LEAST_POLLS) & recent
+            result[here] = (asked >= least) & recent
         return result
 
     @cached_property
@@ -173,7 +184,7 @@ class DeviceCauses:
     def pauses(self) -> Int64:
         """The few idle intervals, longest first, in which the host did nothing that a row names, and which are far longer than all others.
 
-        At most three: more are a habit of the run. Only where the run repeats, so that there is a usual interval.
+        At most three, or one for ten units of the run: more are a habit of it. Only where the run repeats, so that there is a usual interval.
         """
         idle = self.ledger.idle
         none = np.empty(0, dtype=np.int64)
@@ -183,8 +194,10 @@ class DeviceCauses:
         unnamed &= ~self.after_wait & ~self.polled
         length = np.bincount(self._interval_of[unnamed], weights=self.ledger.ns[unnamed], minlength=len(idle))
         order = np.argsort(-length, kind="stable")
-        usual = length[order[MOST_PAUSES]] if len(order) > MOST_PAUSES else 0.0
-        long = order[:MOST_PAUSES]
+        units = max((len(op.worked) for op in self._analysis.operations), default=0)
+        most = max(MOST_PAUSES, units // RARE)
+        usual = length[order[most]] if len(order) > most else 0.0
+        long = order[:most]
         return long[(length[long] >= LEAST_PAUSE_NS) & (length[long] >= PAUSE_FACTOR * usual)]
 
     @cached_property

@@ -53,7 +53,7 @@ class SyncInLoop(LedgerRule):
     change = "no_host_waits"
     messages: ClassVar[dict[str, Message]] = {
         "measured": Message(
-            "a synchronise drains the queue before each call of {op:name}",
+            "a synchronise drains the queue before each call of {op:name}: {cost_ns:time}, {share:share} of the device's span, is idle behind it",
             "{waits:count} waits in {api:name} ({per_call} per call) drain the queue before the next call of {op:name}, whose kernels take {self_ns:time}: "
             "{cost_ns:time} ({share:share}) of {span_ns:time} is idle behind them.[[ A wall clock reads about {wall_ns:time}, an event pair {pair_ns:time}.]]",
         ),

@@ -40,7 +40,7 @@ from traceanalyzer.doctor.example import (
     launch,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
-from traceanalyzer.doctor.measured import timed_range
+from traceanalyzer.doctor.measured import LEAST_CALLS, is_timer_name, timed_range
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.remedies import synchronise_of
 from traceanalyzer.doctor.rule import (
@@ -52,6 +52,8 @@ from traceanalyzer.doctor.rule import (
 )
 from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import Threshold
+from traceanalyzer.trace.sidecar_place import CAPTURE_PREFIX
+from traceanalyzer.trace.tables import Int64
 
 TAIL_SHARE = Threshold(
     "tail_share", 0.01, "share of the range's work", "1 % behind the end is work that the clock missed"
@@ -73,6 +75,11 @@ class NoClosingSync(Rule):
     family = "sync"
     thresholds = (TAIL_SHARE, RANGE_LAUNCHES, RANGE_LAUNCH_SHARE)
     messages: ClassVar[dict[str, Message]] = {
+        "each": Message(
+            "the clock of {range:name} reads enqueue time, {range_ns:time}: it stops before its work ends, which takes {work_ns:time}",
+            "In {missed:count} of {ranges:count} ranges {range:name} the work launched in the range runs until {tail_ns:time} after it ended, with no synchronise "
+            "inside: a clock around it reads {range_ns:time}, enqueue time, for {work_ns:time} of work.",
+        ),
         "tail": Message(
             "the range {range:name} ends before its work",
             "{range:name} lasts {range_ns:time} on the host, but the work launched in it runs until {tail_ns:time} after it ended, with no synchronise "
@@ -86,6 +93,14 @@ class NoClosingSync(Rule):
                 host_range("timed", 0, 60),
                 *(e for i in range(6) for e in (launch(10 * i, i + 1), kernel(6 + 86 * i, 85, i + 1))),
                 call(70, 453, "cudaDeviceSynchronize", 900),
+            ),
+        ),
+        Example(
+            "a timer around each launch, without a synchronise",
+            tuple(
+                e
+                for i in range(8)
+                for e in (host_range("timed", 40 * i, 30), launch(40 * i + 5, i + 1), kernel(11 + 300 * i, 299, i + 1))
             ),
         ),
     )
@@ -118,7 +133,10 @@ class NoClosingSync(Rule):
         least, least_share = analysis.options.threshold(RANGE_LAUNCHES), analysis.options.threshold(RANGE_LAUNCH_SHARE)
         limit = analysis.options.threshold(TAIL_SHARE)
         for name, members in user_ranges(analysis.trace).items():
-            if len(members) != 1 or not timed_range(analysis, name):
+            if not timed_range(analysis, name) or name.startswith(CAPTURE_PREFIX):
+                continue
+            if len(members) > 1:
+                found += self._repeated(analysis, name, members.tolist(), launches) if is_timer_name(name) else []
                 continue
             row = int(members[0])
             low, high = int(ranges.start_ns[row]), int(ranges.end_ns[row])
@@ -149,3 +167,48 @@ class NoClosingSync(Rule):
                 )
             )  # fmt: skip
         return found
+
+    def _repeated(self, analysis: Analysis, name: str, members: list[int], launches: Int64) -> list[Finding]:
+        """Return the finding on a timer that starts and stops around each call without any synchronise in it."""
+        calls, rows, ranges = analysis.trace.calls, analysis.trace.activities, analysis.trace.ranges
+        limit = analysis.options.threshold(TAIL_SHARE)
+        begins = calls.start_ns[launches]
+        ordered = launches[np.argsort(begins, kind="stable")]
+        begins = calls.start_ns[ordered]
+        syncs = np.sort(calls.start_ns[analysis.host.syncs])
+        by_call = np.argsort(rows.call, kind="stable")
+        of_call = rows.call[by_call]
+        tails: list[tuple[int, int, int, int, int]] = []
+        judged = 0
+        for member in members:
+            low, high = int(ranges.start_ns[member]), int(ranges.end_ns[member])
+            inside = ordered[np.searchsorted(begins, low) : np.searchsorted(begins, high, side="right")]
+            lows, highs = np.searchsorted(of_call, inside), np.searchsorted(of_call, inside, side="right")
+            mine = (
+                by_call[np.concatenate([np.arange(a, b) for a, b in zip(lows, highs, strict=True)])]
+                if len(inside)
+                else by_call[:0]
+            )
+            if not len(mine):
+                continue
+            judged += 1
+            last, work = int(rows.end_ns[mine].max()), int(rows.dur_ns[mine].sum())
+            waits = np.searchsorted(syncs, high, side="right") - np.searchsorted(syncs, low)
+            # a clock that reads less than the work takes cannot have seen it; a longer range may be no clock
+            if not waits and work > high - low and last - high > limit * work:
+                tails.append((high - low, last - high, work, member, int(mine[np.argmax(rows.end_ns[mine])])))
+        if judged < LEAST_CALLS or 2 * len(tails) < judged:
+            return []
+        length, tail, work = (float(np.median([t[k] for t in tails])) for k in range(3))
+        return [
+            self.say(
+                "each", Severity.WARNING, Grade.PROVEN, Subject(SubjectKind.RANGE, name=name),
+                {"range": name, "range_ns": length, "tail_ns": tail, "work_ns": work, "missed": len(tails), "ranges": judged},
+                numbers={
+                    "ranges": judged, "ranges_missed": len(tails), "range_p50_us": us(length), "tail_p50_us": us(tail), "work_p50_us": us(work),
+                    "threshold_tail_share": limit,
+                },
+                evidence=[range_evidence(analysis, tails[0][3]), activity_evidence(analysis, tails[0][4], "ends behind its range")],
+                remedy=[f"call {synchronise_of(analysis)} before the clock is read"],
+            )
+        ]  # fmt: skip

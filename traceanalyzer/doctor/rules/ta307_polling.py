@@ -27,10 +27,13 @@ References
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, ClassVar
 
+import numpy as np
+
 from traceanalyzer.analysis.pipeline import Analysis
-from traceanalyzer.doctor.causes import DeviceCauses
+from traceanalyzer.doctor.causes import LEAST_POLLS, DeviceCauses
 from traceanalyzer.doctor.example import call, kernel, launch
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy, cost_numbers, cost_params
@@ -81,9 +84,18 @@ class Polling(LedgerRule):
 
     def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
         """Return the finding of one device, with the call that asks."""
-        api = next(a for a in analysis.trace.apis if "streamquery" in a.lower())
+        api = _asked(analysis, device, mask)
         params = cost_params(device, mask, self.change) | {"api": api}
         return self.say(
             self.name, self.severity(analysis, device, mask), self.grade, device.subject, params, numbers=cost_numbers(analysis, params),
             evidence=device.evidence(mask), remedy=self.remedy(analysis), cost=device.cost(mask, self.change),
         )  # fmt: skip
+
+
+def _asked(analysis: Analysis, device: DeviceCauses, mask: Bool) -> str:
+    """Return the call that asks most often before the intervals."""
+    calls, idle = analysis.trace.calls, device.ledger.idle
+    threads = np.unique(idle.thread[np.unique(device.ledger.interval[mask])])
+    names = [analysis.trace.apis[a] for a in calls.api[np.isin(calls.thread, threads)].tolist()]
+    asked = Counter(n for n in names if any(word in n.lower() for word in LEAST_POLLS))
+    return asked.most_common(1)[0][0]
