@@ -54,7 +54,8 @@ def test_annotate_copies_chrome_json_and_refuses_the_rest(path, tmp_path):
 @needs_samples
 def test_flavours_of_one_run_are_compared():
     said = invoke("compare", INPUTS / "rocm" / "matmul.rpd", INPUTS / "rocm" / "matmul_rpd.json")
-    assert "Cijk" in said
+    assert "Cijk" in said and "another configuration" not in said
+    assert "ratio 0.9" in said  # whole microseconds are rounded down in one of them
 
 
 @needs_samples
@@ -86,3 +87,12 @@ def test_a_run_of_whole_graphs_has_no_kernels_and_says_how_to_see_them(tmp_path)
     assert found["trace"]["kernels"] == 0 and found["trace"]["device_activities"] == 4 and not found["kernels"]
     assert any("--cuda-graph-trace=node" in note for note in found["trace"]["notes"])
     assert "<html" in invoke("report", path, "--format", "html")
+
+
+def test_streams_of_two_contexts_are_told_apart_in_the_report(tmp_path):
+    built = NsysBuilder()
+    for i in range(8):
+        built.call("cudaLaunchKernel", 1000 * i, 1000 * i + 5, i + 1)
+        built.kernel("k", 1000 * i + 10, 1000 * i + 900, i + 1, contextId=1 + i % 2)
+    found = json.loads(invoke("report", built.write(tmp_path / "t.sqlite"), "--format", "json"))
+    assert [(s["stream"], s["owner"]) for s in found["streams"]] == [(7, "context 1"), (7, "context 2")]

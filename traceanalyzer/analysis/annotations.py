@@ -50,7 +50,7 @@ def counters(analysis: Analysis, most: int) -> tuple[list[CounterTrack], str]:
     for number, lane in enumerate(trace.lanes):
         rows = np.flatnonzero(trace.activities.lane == number)
         device = f"device {trace.devices[lane.device].label} " if several else ""
-        name = f"{device}stream {lane.stream}"
+        name = f"{device}stream {lane.label}"
         tracks += [_depth(analysis, rows, name), _idle(analysis, rows, name)]
     tracks = [t for t in tracks if len(t.at_ns)]
     total = sum(t.of for t in tracks)

@@ -189,7 +189,7 @@ def _streams(analysis: Analysis) -> list[model.StreamRow]:
         result.append(
             model.StreamRow(
                 device=device.number,
-                owner=device.owner,
+                owner=", ".join(filter(None, (device.owner, f"context {lane.context}" if lane.context else ""))),
                 stream=lane.stream,
                 activities=s.activities,
                 busy_us=_us(s.busy_ns),
@@ -282,7 +282,7 @@ def _kernel_row(analysis: Analysis, k: KernelFacts, name: str, short: str) -> un
         queue=str(k.queue.state) if k.queue else "unknown",
         grade=str(k.queue.grade) if k.queue and k.queue.grade else None,
         queue_reason=k.queue.reason if k.queue else "",
-        config=analysis.trace.configs[k.config].describe() if k.config is not None else None,
+        config=_configuration(analysis, k.config),
         device=analysis.trace.devices[k.device].number,
         owner=analysis.trace.devices[k.device].owner,
         rank=analysis.origin.device_rank[k.device],
@@ -386,3 +386,9 @@ def _other_abstentions(analysis: Analysis) -> list[str]:
     if analysis.options.selection.range_name is not None:
         reasons.append("idle time inside --range: work of the device outside the range counts as idle there")
     return reasons
+
+
+def _configuration(analysis: Analysis, number: int | None) -> str | None:
+    """Return a launch configuration as text; None for several, and where the trace does not say."""
+    found = analysis.trace.configs[number] if number is not None else None
+    return found.describe() if found is not None and found.known else None

@@ -161,6 +161,11 @@ class Lane:
     stream: int
     context: int = 0
 
+    @property
+    def label(self) -> str:
+        """The stream as reports print it."""
+        return f"{self.stream}" + (f" (context {self.context})" if self.context else "")
+
 
 @dataclass(frozen=True)
 class Thread:
@@ -183,6 +188,11 @@ class Config:
     block: tuple[int, ...] | None
     registers: int | None
     shared_bytes: int | None
+
+    @property
+    def known(self) -> bool:
+        """Whether the trace says anything of it."""
+        return (self.grid, self.block, self.registers, self.shared_bytes) != (None,) * 4
 
     def describe(self) -> str:
         """Return e.g. ``grid 128x1x1 block 256x1x1 regs 32 smem 0``."""

@@ -155,7 +155,7 @@ def _shares(base: Sequence[Work], head: Sequence[Work], pairs: list[Pair]) -> tu
     totals = [sum(w.total_us for w in side) for side in (base, head)]
     matched = [0.0, 0.0]
     for p in pairs:
-        if p.base is not None and p.head is not None and base[p.base].config == head[p.head].config:
+        if p.base is not None and p.head is not None and _same_configuration(base[p.base], head[p.head]):
             matched[0] += base[p.base].total_us
             matched[1] += head[p.head].total_us
     a, b = (m / t if t > 0 else 0.0 for m, t in zip(matched, totals, strict=True))
@@ -206,7 +206,7 @@ def _rows(
         if one is None or other is None:
             rows.append(Row(one, other, "gone" if other is None else "new", ""))
             continue
-        same_config = one.config == other.config or not (one.config and other.config)
+        same_config = _same_configuration(one, other)
         status = "matched" if same_config else "changed"
         one, other, why = _one_measure(one, other)
         if silent or why:
@@ -306,3 +306,8 @@ def _status(
     if low > 1 + within:
         return "slower"
     return "same" if low >= 1 - within and high <= 1 + within else "undecided"
+
+
+def _same_configuration(one: Work, other: Work) -> bool:
+    """Return whether nothing says that the configurations differ; a side may not have recorded its own."""
+    return one.config == other.config or not (one.config and other.config)

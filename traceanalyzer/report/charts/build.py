@@ -60,7 +60,7 @@ def _depth(analysis: Analysis, windows: list[tuple[int, int]]) -> tuple[list[Dep
         lane = trace.lanes[stream.lane]
         result.append(
             DepthSeries(
-                label=f"stream {trace.devices[lane.device].label}/{lane.stream}",
+                label=f"stream {trace.devices[lane.device].label}/{lane.label}",
                 at_ns=(when[keep] - trace.meta.origin_ns).tolist(),
                 depth=depth[keep].tolist(),
                 steps=len(when),

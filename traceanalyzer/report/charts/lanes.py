@@ -59,7 +59,7 @@ def _stream(analysis: Analysis, lane: int) -> RawLane:
         | AFTER_SYNC * (waits.after_sync[at] & waits.opens_call[at])
         | COPY * np.isin(table.kind[at], (RowKind.MEMCPY, RowKind.MEMSET))
     )
-    label = f"stream {device.label}/{trace.lanes[lane].stream}"
+    label = f"stream {device.label}/{trace.lanes[lane].label}"
     return RawLane(
         "stream", label, table.start_ns[at], table.end_ns[at], table.name[at].astype(np.int64), tag.astype(np.int64), at
     )
