@@ -141,7 +141,7 @@ def test_the_screen_says_what_a_change_is_worth_and_what_a_faster_kernel_is_not(
     ) in said.replace(" all host", " all host")
     assert "no synchronise" not in said
     whole = " ".join(render_console(report(ledger=[row]), sections=("ledger",)).split())
-    assert "hidden by no waiting copies" in whole and "no compiler is at work" in whole
+    assert "1.01x no waiting copies" in whole and "not judged: no compilation: no compiler is at work" in whole
     assert "no data loading would make 1 ms per call 500 us (2.00x)" in render_summary(report(ledger=[row]))
 
 

@@ -144,7 +144,8 @@ def _table(block: blocks.Block, width: int) -> Table:
 
     widths = _widths(block)
     left = width - sum(w for n, w in enumerate(widths) if n not in block.names) - (len(widths) - 1)
-    for place, number in enumerate(sorted(block.names)):
+    # the shortest first, so that what it leaves goes to the others
+    for place, number in enumerate(sorted(block.names, key=lambda n: (widths[n], n))):
         widths[number] = max(_NAME_COLUMN, min(widths[number], left // (len(block.names) - place)))
         left -= widths[number]
     apart = (0, 1, 0, 0) if block.compact else 0

@@ -84,10 +84,11 @@ def bar(row: LedgerRow, width: int) -> str:
 def _legend(row: LedgerRow) -> list[tuple[str, float]]:
     order = [c for c in BUSY if c in row.classes] + [c for c in row.classes if c not in BUSY]
     shares = [(c, row.classes[c] / row.span_us) for c in order]
-    shown = [(c, share) for c, share in shares if share >= _LEGEND_SHARE]
+    # of a device that hardly computes the share of its compute is the first thing to know
+    shown = [(c, share) for c, share in shares if share >= _LEGEND_SHARE or c == "compute"]
     if len(shown) > _LEGEND:
         least = sorted((share for _, share in shown), reverse=True)[_LEGEND - 1]
-        shown = [(c, share) for c, share in shown if share >= least]
+        shown = [(c, share) for c, share in shown if share >= least or c == "compute"]
     return shown
 
 

@@ -67,21 +67,27 @@ def table(row: LedgerRow, device: str) -> Block | None:
     """Return every change with its period and factor, or why it was not judged."""
     if not row.worth:
         return None
+    judged = [w for w in row.worth if w.factor is not None]
     cells = [
         [
             word(w.change), w.change.partition(":")[0], show.us(w.period_us), show.us(w.now_us), show.ratio(w.factor),
-            w.reason or (f"hidden by {_behind(w.behind)}" if w.behind else ""),
+            _behind(w.behind) if w.behind else "",
         ]
-        for w in row.worth
+        for w in judged
     ]  # fmt: skip
-    notes = [
-        f"replays of {show.plural(row.worth_units, 'call')}; one-time costs are left out; worths do not add",
-        "hidden by: the change is worth nothing until that is gone too",
-    ]
-    columns = ["change", "in JSON", "period us", "now us", "factor", "why"]
-    return Block(
-        f"What a change would be worth on {device}", columns, cells, frozenset({0, 5}), notes, labels=frozenset({1})
-    )
+    reasons: dict[str, list[str]] = {}
+    for w in row.worth:
+        if w.factor is None:
+            reasons.setdefault(w.reason or "no reason", []).append(word(w.change))
+    notes = [f"not judged: {', '.join(which)}: {terminal(reason, 200)}" for reason, which in reasons.items()]
+    if judged:
+        notes += [
+            f"replays of {show.plural(row.worth_units, 'call')}; one-time costs are left out; worths do not add",
+            "hidden by: the change is worth nothing until that is gone too",
+        ]
+    columns = ["change", "in JSON", "period us", "now us", "factor", "hidden by"]
+    title = f"What a change would be worth on {device}"
+    return Block(title, columns, cells, frozenset(), notes, labels=frozenset({0, 1, 5}))
 
 
 def _behind(change: str) -> str:
