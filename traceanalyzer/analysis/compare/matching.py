@@ -149,6 +149,8 @@ def match_kernels(base: Sequence[Work], head: Sequence[Work]) -> list[Pair]:
     """Return kernels (one per name and configuration) paired, and those without counterpart."""
     m = _Matcher(base, head)
     m.unique(lambda w: (w.name, w.config), "name")
+    if not any(w.config for w in base) or not any(w.config for w in head):
+        m.unique(lambda w: w.name, "name")  # one side's profiler records no configuration
     m.unique(lambda w: w.name, "name; another configuration")
     m.in_order(lambda w: w.name, "name and order; other configurations")
     m.unique(lambda w: (without_suffix(w.name), w.config), "name without number")
