@@ -26,7 +26,7 @@ class ReadLimits:
     """Deepest nesting of an event that the decoder alone does not manage; deeper ones are dropped and counted
     (``--max-depth``)."""
     max_event_bytes: int = 64 * MIB
-    """Longest single event; also the longest stretch without an event boundary (``--max-event-bytes``)."""
+    """Longest single event or field; a longer one is left out and told with its place (``--max-event-bytes``)."""
     max_rows: int = 30_000_000
     """Most rows kept (device, runtime and host rows together), about 100 bytes each (``--max-rows``)."""
     chunk_bytes: int = 4 * MIB

@@ -47,7 +47,7 @@ def damage(piece: str, end: str = "]}") -> Callable[[int], str]:
 
 
 KINDS: dict[str, tuple[int, Callable[[int], str]]] = {
-    "empty lists": (20_000, damage("[],", "[]]}")),
+    "empty lists": (10_000, damage("[],", "[]]}")),
     "bad objects": (8_000, damage('{"ph":x"X"},', "{}]}")),
     "unclosed objects": (8_000, damage(',{"name":{')),
     "event starts": (8_000, damage(',{"ph":')),
@@ -58,17 +58,17 @@ KINDS: dict[str, tuple[int, Callable[[int], str]]] = {
     "a header of escaped quotes": (60_000, lambda n: '{"x": "' + '\\"' * n + ', "traceEvents":' + SOUND + "]}"),
     "brackets": (200_000, damage("[", "")),
     "scalars": (40_000, damage("1,", "1]}")),
-    "annotated calls": (3_000, events(lambda i: [span(i, "call"), call(i), kernel(i)])),
-    "lanes": (3_000, events(lambda i: [call(i), kernel(i, stream=i)])),
-    "threads": (3_000, events(lambda i: [call(i, tid=i), kernel(i)])),
-    "devices": (1_500, events(lambda i: [call(i), kernel(i, device=i)])),
-    "processes": (1_500, events(lambda i: [call(i, pid=i), kernel(i)])),
-    "range names": (3_000, events(lambda i: [span(i, f"range {i:x}"), call(i), kernel(i)])),
+    "annotated calls": (1_500, events(lambda i: [span(i, "call"), call(i), kernel(i)])),
+    "lanes": (1_500, events(lambda i: [call(i), kernel(i, stream=i)])),
+    "threads": (1_500, events(lambda i: [call(i, tid=i), kernel(i)])),
+    "devices": (700, events(lambda i: [call(i), kernel(i, device=i)])),
+    "processes": (700, events(lambda i: [call(i, pid=i), kernel(i)])),
+    "range names": (1_500, events(lambda i: [span(i, f"range number {i}"), call(i), kernel(i)])),
     "ranges in ranges": (2_000, events(lambda i: [span(0, "r", ts=i, dur=400_000 - 2 * i), call(i), kernel(i)])),
-    "kernel names": (3_000, events(lambda i: [call(i), kernel(i, name=f"k<{i}, {'float, ' * 20}>")])),
+    "kernel names": (1_500, events(lambda i: [call(i), kernel(i, name=f"k<{i}, {'float, ' * 20}>")])),
     "one id": (4_000, events(lambda i: [call(0, ts=20 * i), kernel(0, ts=20 * i + 5)])),
     "one id in many processes": (2_000, events(lambda i: [call(0, pid=i, ts=20 * i), kernel(0, ts=20 * i + 5)])),
-    "lane names": (3_000, events(lambda i: [
+    "lane names": (1_500, events(lambda i: [
         {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/device:GPU:0"}},
         {"ph": "M", "name": "thread_name", "pid": 1, "tid": i, "args": {"name": f"lane {i}"}},
         {"ph": "X", "name": "k", "pid": 1, "tid": i, "ts": 10 * i, "dur": 5},

@@ -104,7 +104,8 @@ class Fields:
             self._more()
         state, end = seen
         if state is State.SOUND:
-            return self._keep(name, Raw(text.data[self._at : end]) if name in KNOWN_FIELDS else None, end)
+            self._keep(name, Raw(text.data[self._at : end]) if name in KNOWN_FIELDS else None, end)
+            return None
         if state is State.LONG:
             self._drop()
             self._salvage.at(text.base)
@@ -119,9 +120,11 @@ class Fields:
         stop = events.start() if events else min(len(text.data), self._limit)
         end, _ = close_of(text.data, 0, stop)
         if end > 0 and state is State.DEEP:
-            return self._keep(name, None, end)
+            self._keep(name, None, end)
+            return None
         if end > 0 and (value := mended_field(text.data[:end])) is not None:
-            return self._keep(name, value if name in KNOWN_FIELDS else None, end)
+            self._keep(name, value if name in KNOWN_FIELDS else None, end)
+            return None
         return Stop.CUT_INSIDE if end < 0 and events is None and text.eof and stop == len(text.data) else Stop.DAMAGED
 
     def _keep(self, name: str, value: Raw | None, end: int) -> None:
