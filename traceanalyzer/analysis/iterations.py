@@ -152,7 +152,7 @@ class _Ranged:
         begins = np.isin(spans.end_ns, spans.start_ns) & (spans.end_ns > spans.start_ns)
         high = np.where(begins, np.searchsorted(starts, spans.end_ns, side="left"), high)
         calls = [at[a:b] for a, b in zip(low.tolist(), high.tolist(), strict=True)]
-        rows = [self._owned.started(c) for c in calls]
+        rows = self._owned.started_each(calls)
         windows = list(zip(spans.start_ns.tolist(), spans.end_ns.tolist(), strict=True))
         how = f"{len(windows)} ranges called {name!r}"
         used = sum(len(c) for c in calls)
@@ -227,6 +227,19 @@ class _Owned:
         counts = high - low
         rows: Int64 = self._rows[np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())]
         return rows[np.argsort(self._start_ns[rows], kind="stable")]
+
+    def started_each(self, calls: list[Int64]) -> list[Int64]:
+        """Return, for each of several lists of calls, their rows in order of start."""
+        if not calls:
+            return []
+        every, sizes = np.concatenate(calls), np.array([len(c) for c in calls])
+        low, high = np.searchsorted(self._calls, every), np.searchsorted(self._calls, every, side="right")
+        counts = high - low
+        rows = self._rows[np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())]
+        which = np.repeat(np.repeat(np.arange(len(calls)), sizes), counts)
+        order = np.lexsort((np.arange(len(rows)), self._start_ns[rows], which))
+        ends = np.cumsum(np.bincount(which, minlength=len(calls)))
+        return np.split(rows[order], ends[:-1])
 
     def shapes(self, calls: Int64, name: Int32) -> Int64:
         """Return a number for each call, equal where the names of its rows are equal in order."""
@@ -317,7 +330,7 @@ def _begun(trace: Trace, owned: _Owned, at: Int64, tokens: Int64, pattern: Patte
 
 def _pattern_op(trace: Trace, owned: _Owned, at: Int64, pattern: Pattern) -> Iterations:
     groups = [at[s : s + pattern.period] for s in pattern.starts.tolist()]
-    rows = [owned.started(g) for g in groups]
+    rows = owned.started_each(groups)
     name = trace.names[trace.activities.name[_main_row(trace, rows)]]
     left_out = len(at) - len(groups) * pattern.period
     if pattern.period == 1:

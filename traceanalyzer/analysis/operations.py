@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from traceanalyzer.analysis import intervals, protocols, stats
 from traceanalyzer.analysis.absent import Absent
+from traceanalyzer.analysis.grouped import Groups
 from traceanalyzer.analysis.iterations import Iterations
 from traceanalyzer.analysis.launching import Launching
 from traceanalyzer.analysis.protocols import Symbols
@@ -26,6 +27,7 @@ from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
 _ROUNDING = 0.01
 _PERIOD_SLACK = 0.05
 """A sum of medians may exceed the median of sums by this much."""
+_SAFE = 1 << 62
 LEAST_CLEAR_NS = 4000
 """A fill shorter than this clears no cache (7 us for 50 MiB on the fastest memory)."""
 
@@ -71,11 +73,12 @@ def operation(
     worked = np.array([i for i, r in enumerate(found.rows) if len(r)], dtype=np.int64)
     parts = [found.rows[i] for i in worked.tolist()]
     clear = _clears(trace, parts)
-    work = [p[~clear[p]] if (~clear[p]).any() else p for p in parts]
+    work = [p[~clear[p]] if (~clear[p]).any() else p for p in parts] if clear.any() else parts
     is_kernel = rows.kind == RowKind.KERNEL
     is_work = is_kernel | (rows.kind == RowKind.GRAPH)  # of a graph recorded whole only the whole is known
-    self_ns = np.array([int(rows.dur_ns[p[is_work[p]]].sum()) for p in work], dtype=np.int64)
-    starts = np.array([int(rows.start_ns[p[0]]) for p in work], dtype=np.int64)
+    grouped = _grouped(work)
+    self_ns = grouped.sum(np.where(is_work, rows.dur_ns, 0))
+    starts = rows.start_ns[grouped.rows[grouped.begins]]
     ordered = np.sort(starts)
     period_ns: Int64 = ordered[1:] - ordered[:-1]
     first_calls = np.array(
@@ -100,27 +103,25 @@ def operation(
         )
     readings["profiler_self_time"] = stats.median(self_ns)
     absent.pop("profiler_self_time", None)
-    everything = np.concatenate(work) if work else np.empty(0, dtype=np.int64)
+    each = _grouped(parts)
     return OpFacts(
         iterations=found,
         worked=worked,
         clear=clear,
         self_ns=self_ns,
-        busy_ns=np.array(
-            [intervals.length(*intervals.union(rows.start_ns[p], rows.end_ns[p])) for p in work], dtype=np.int64
-        ),
-        span_ns=np.array([int(rows.end_ns[p].max() - rows.start_ns[p].min()) for p in work], dtype=np.int64),
-        clear_ns=np.array([int(rows.dur_ns[p[clear[p]]].sum()) for p in parts], dtype=np.int64),
+        busy_ns=_busy_ns(rows.start_ns, rows.end_ns, grouped),
+        span_ns=_largest(rows.end_ns, grouped) - starts,
+        clear_ns=each.sum(np.where(clear, rows.dur_ns, 0)),
         period_ns=period_ns,
         dispatch_ns=np.diff(first_calls),
-        kernels_per_iteration=float(np.median([np.count_nonzero(is_kernel[p]) for p in work])) if work else 0.0,
+        kernels_per_iteration=float(np.median(grouped.count(is_kernel))) if work else 0.0,
         symbols=symbols,
         readings=readings,
         replays=replays,
         no_ladder=why if symbols is None else "",
         absent=absent,
         machine=machine,
-        queue=queue_of(everything),
+        queue=queue_of(grouped.rows),
         steady=Steadiness(self_ns, *(options.threshold(t) for t in (HEAD_RATIO, LEVEL_SHIFT, MODE_GAP))),
     )
 
@@ -129,18 +130,47 @@ def _clears(trace: Trace, parts: list[Int64]) -> Bool:
     """Return which rows clear a cache: a fill that leads an iteration with other kernels behind it, in most of them."""
     rows = trace.activities
     clear = np.zeros(len(rows), dtype=bool)
+    if not parts:
+        return clear
     fills = np.array([is_fill(n) for n in trace.names], dtype=bool)
-    leading = [
-        int(p[0])
-        for p in parts
-        if len(p) > 1
-        and rows.dur_ns[p[0]] >= LEAST_CLEAR_NS
-        and (fills[rows.name[p[0]]] or rows.kind[p[0]] == RowKind.MEMSET)
-        and (rows.kind[p[1:]] == RowKind.KERNEL).any()
-    ]
-    if parts and len(leading) >= 0.9 * len(parts):
+    grouped = _grouped(parts)
+    first, is_kernel = grouped.rows[grouped.begins], rows.kind == RowKind.KERNEL
+    behind = grouped.count(is_kernel) - is_kernel[first]
+    fill = fills[rows.name[first]] | (rows.kind[first] == RowKind.MEMSET)
+    leading = first[(behind > 0) & (rows.dur_ns[first] >= LEAST_CLEAR_NS) & fill]
+    if len(leading) >= 0.9 * len(parts):
         clear[leading] = True
     return clear
+
+
+def _grouped(parts: list[Int64]) -> Groups:
+    lengths = np.array([len(p) for p in parts], dtype=np.int64)
+    rows = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+    return Groups(rows, np.cumsum(lengths) - lengths)
+
+
+def _largest(values: Int64, grouped: Groups) -> Int64:
+    found: Int64 = np.maximum.reduceat(values[grouped.rows], grouped.begins) if len(grouped.begins) else values[:0]
+    return found
+
+
+def _busy_ns(start: Int64, end: Int64, grouped: Groups) -> Int64:
+    """Return the length of the union of each group's intervals; the rows of a group are in order of start."""
+    if not len(grouped.begins):
+        return start[:0]
+    low, high = start[grouped.rows], end[grouped.rows]
+    origin = int(low.min())
+    apart = int(high.max()) - origin + 1
+    if apart * len(grouped.begins) > _SAFE:
+        parts = (grouped.members(i) for i in range(len(grouped.begins)))
+        return np.array([intervals.length(*intervals.union(start[p], end[p])) for p in parts], dtype=np.int64)
+    # groups are laid one behind the other, so that one running maximum serves them all
+    offset = grouped.of * apart - origin
+    reach = np.maximum.accumulate(high + offset)
+    before = np.concatenate([(low + offset)[:1], reach[:-1]])
+    own = np.maximum(0, high + offset - np.maximum(low + offset, before))
+    found: Int64 = np.add.reduceat(own, grouped.begins)
+    return found
 
 
 def _waits_in_each(trace: Trace, host: Launching, found: Iterations, worked: Int64) -> bool:
