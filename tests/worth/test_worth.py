@@ -151,7 +151,7 @@ MADE = {
 
 def test_of_steps_drawn_at_random_nearly_all_factors_are_within_5_percent(tmp_path):
     off = []
-    for seed in range(1000, 1016):
+    for seed in range(1000, 1008):
         step = random_step(seed)
         scatter = {"jitter": 0.1, "rng": np.random.default_rng(seed)}
         found = worth_of(step, tmp_path, units=16, **scatter)
@@ -165,6 +165,6 @@ def test_of_steps_drawn_at_random_nearly_all_factors_are_within_5_percent(tmp_pa
                 for m in (sc.NOTHING, replace(sc.NOTHING, **made))
             )
             off.append(abs(factor / (now / then) - 1))
-    assert len(off) > 40
+    assert len(off) > 20
     assert np.mean(np.array(off) < 0.05) >= 0.95
     assert max(off) < 0.1
