@@ -185,6 +185,11 @@ class HostRows:
         wraps = self._by_name(classes.is_wrapper)
         is_wrapper = wraps[rows.name] if len(rows.name) else np.empty(0, dtype=bool)
         named = _Rows(rows.start, rows.end, rows.thread, rows.cls, rows.name + self.names.rows)
+        # of rows with the same times the order tells the outer: the operator that takes longest elsewhere holds the others
+        longest = np.zeros(len(self._trace.names) or 1, dtype=np.int64)
+        np.maximum.at(longest, rows.name, rows.end - rows.start)
+        order = np.argsort(-longest[rows.name], kind="stable")
+        named, is_wrapper = named.take(order), is_wrapper[order]
         return (
             (named.take(~is_wrapper), named.take(is_wrapper)) if is_wrapper.any() else (named, named.take(is_wrapper))
         )

@@ -48,9 +48,9 @@ def _items(ledger: DeviceLedger) -> list[LedgerItem]:
     if not len(ledger.start):
         return []
     name, within = _canonical(ledger, ledger.name), _canonical(ledger, ledger.within)
-    order = np.lexsort((np.arange(len(name)), within, name, ledger.cls))
-    key = np.stack([ledger.cls[order].astype(np.int64), name[order], within[order]])
-    first = np.flatnonzero(np.concatenate([[True], (key[:, 1:] != key[:, :-1]).any(axis=0)]))
+    key = (ledger.cls.astype(np.int64) * (name.max() + 1) + name) * (within.max() + 1) + within
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.concatenate([[True], np.diff(key[order]) != 0]))
     ns, drained = ledger.ns, ledger.drained.astype(np.int64)
     bounds = [*first.tolist(), len(order)]
     lines = _lines(ledger, order, np.array(bounds))
@@ -87,13 +87,16 @@ def _lines(ledger: DeviceLedger, order: Int64, bounds: Int64) -> dict[int, str]:
         return {}
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.searchsorted(bounds, np.arange(len(order)), side="right") - 1
-    names, frame = np.unique(frame, return_inverse=True)
-    key, of = np.unique(place[segment] * len(names) + frame.reshape(-1), return_inverse=True)
-    total = np.bincount(of.reshape(-1), weights=ns)
-    best: dict[int, tuple[float, int]] = {}
-    for k, spent in zip(key.tolist(), total.tolist(), strict=True):
-        item, name = divmod(k, len(names))
-        best[item] = max(best.get(item, (0.0, 0)), (spent, int(names[name])))
+    low = int(frame.min())
+    width = int(frame.max()) - low + 1
+    key = place[segment] * width + frame - low
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.concatenate([[True], np.diff(key[order]) != 0]))
+    total = np.add.reduceat(ns[order], first)
+    best: dict[int, tuple[int, int]] = {}
+    for k, spent in zip(key[order[first]].tolist(), total.tolist(), strict=True):
+        item, name = divmod(k, width)
+        best[item] = max(best.get(item, (0, 0)), (spent, name + low))
     return {item: ledger.names.text(name) for item, (_, name) in best.items()}
 
 
@@ -108,10 +111,20 @@ def _by_interval(ledger: DeviceLedger, at: Int64) -> tuple[Int64, Int64, Int64]:
 
 def _canonical(ledger: DeviceLedger, numbers: Int64) -> Int64:
     """Return numbers in which equal texts have one number: a name may be in two tables."""
-    known, code = np.unique(numbers, return_inverse=True)
+    known = np.zeros(int(numbers.max(initial=0)) + 1, dtype=bool)
+    known[numbers] = True
     place: dict[str, int] = {}
-    same = np.array([place.setdefault(ledger.names.text(n), len(place)) for n in known.tolist()], dtype=np.int64)
-    return np.asarray(same[code.reshape(-1)])
+    same = np.zeros(len(known), dtype=np.int64)
+    for n in np.flatnonzero(known).tolist():
+        same[n] = place.setdefault(ledger.names.text(n), len(place))
+    return np.asarray(same[numbers])
+
+
+def _lines_within(whole: DeviceLedger, keep: slice) -> tuple[Int64, Int64, Int64]:
+    """Return a ledger's lines of some of its segments; those at the ends count whole."""
+    segment, frame, ns = whole.lines
+    mine = (segment >= keep.start) & (segment < keep.stop)
+    return segment[mine] - keep.start, frame[mine], ns[mine]
 
 
 def clipped(ledger: DeviceLedger, window: str, start_ns: int, end_ns: int, unit_starts_ns: Int64) -> DeviceLedger:
@@ -125,5 +138,5 @@ def clipped(ledger: DeviceLedger, window: str, start_ns: int, end_ns: int, unit_
         device=ledger.device, window=window, start_ns=low, end_ns=high, start=np.maximum(ledger.start[keep], low),
         end=np.minimum(ledger.end[keep], high), cls=ledger.cls[keep], name=ledger.name[keep], within=ledger.within[keep],
         drained=ledger.drained[keep], row=ledger.row[keep], interval=ledger.interval[keep], idle=ledger.idle,
-        limit_ns=ledger.limit_ns, names=ledger.names, find_lines=ledger.find_lines, unit_starts_ns=unit_starts_ns,
+        limit_ns=ledger.limit_ns, names=ledger.names, find_lines=lambda _: _lines_within(ledger, keep), unit_starts_ns=unit_starts_ns,
     )  # fmt: skip

@@ -20,10 +20,8 @@ _MAX_NS = 9_000_000_000_000_000_000
 _NUMBER = re.compile(rb"\s*\"?\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*\"?\s*\Z")
 _MAX_TEXT = 64
 
-_COMMA, _DOT, _ZERO, _NINE = 44, 46, 48, 57
-_PLAIN = np.zeros(256, dtype=bool)
-_PLAIN[_ZERO : _NINE + 1] = True
-_PLAIN[[_COMMA, _DOT]] = True
+_COMMA, _DOT = 44, 46
+_PLAIN = b"0123456789.,"
 
 
 def to_ns(text: bytes) -> int:
@@ -53,18 +51,24 @@ def column_to_ns(texts: Sequence[bytes | memoryview]) -> npt.NDArray[np.int64]:
     joined = b",".join(texts) + b","
     raw = np.frombuffer(joined, dtype=np.uint8)
     ends = np.flatnonzero(raw == _COMMA)
-    if len(ends) == n and _PLAIN[raw].all():
+    if len(ends) == n and not joined.translate(None, _PLAIN):
         starts = np.empty(n, dtype=np.int64)
         starts[0] = 0
         starts[1:] = ends[:-1] + 1
         dots = np.flatnonzero(raw == _DOT)
-        owner = np.searchsorted(ends, dots)
-        decimals = np.zeros(n, dtype=np.int64)
-        decimals[owner] = ends[owner] - dots - 1
-        digits = ends - starts
-        digits[owner] -= 1
+        if len(dots) == n and bool(((dots >= starts) & (dots < ends)).all()):
+            decimals = ends - dots - 1
+            digits = dots - starts + decimals
+            one_dot = True
+        else:
+            owner = np.searchsorted(ends, dots)
+            decimals = np.zeros(n, dtype=np.int64)
+            decimals[owner] = ends[owner] - dots - 1
+            digits = ends - starts
+            digits[owner] -= 1
+            one_dot = bool((np.diff(owner) > 0).all())
         regular = (
-            bool((np.diff(owner) > 0).all())  # one dot a number
+            one_dot
             and int(decimals.max()) <= 3
             and int(digits.min()) >= 1
             and bool(np.all(digits + 3 - decimals <= 18))

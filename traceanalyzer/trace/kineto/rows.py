@@ -54,7 +54,9 @@ def _tag_types() -> dict[type[Struct], RowKind]:
         fields: list[Any] = []
         if kind is not RowKind.SKIP:
             fields = [("name", str, ""), ("ph", str, "")]
-            fields += [(f, Raw, _EMPTY) for f in ("pid", "tid", "ts", "dur")]
+            # half of a file may be Python frames: their ids are decoded, which is quicker than to take the text apart
+            fields += [(f, int | str, "") if kind is RowKind.PYTHON else (f, Raw, _EMPTY) for f in ("pid", "tid")]
+            fields += [(f, Raw, _EMPTY) for f in ("ts", "dur")]
             if kind not in (RowKind.HOST_OP, RowKind.OVERHEAD, RowKind.SPAN, RowKind.PYTHON):
                 fields.append(("args", Raw, _EMPTY))
         types[msgspec.defstruct(f"Tagged{number}", fields, tag=category, tag_field="cat", gc=False)] = kind
