@@ -162,6 +162,8 @@ def _of_own_process(rows: DeviceSide, calls: HostSide, linked: Int64, notes: Cou
     if not len(at) or (calls.process[linked[at]] == calls.process[linked[at[0]]]).all():
         return
     at = at[calls.api_class[linked[at]] == ApiClass.KERNEL_LAUNCH]
+    if not len(at):
+        return
     order = at[np.lexsort((rows.group[at], linked[at]))]
     call, group = linked[order], rows.group[order]
     begins = np.concatenate([[True], call[1:] != call[:-1]])
