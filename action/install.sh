@@ -18,8 +18,8 @@ python=${TRACEANALYZER_BASE_PYTHON:-}
 [[ -n $python ]] || python=$(command -v python3 || command -v python) ||
   refuse "no python3 on the PATH; set the input python-version, e.g. '3.12'"
 # -I: neither PYTHONPATH nor a file of the workspace gets to run in place of ours
-version=$("$python" -I -c 'import sys; print("%d.%d" % sys.version_info[:2]); sys.exit(sys.version_info < (3, 11))') ||
-  refuse "Python 3.11 or newer is needed, found ${version:-none}; set the input python-version, e.g. '3.12'"
+version=$("$python" -I -c 'import sys; print("%d.%d" % sys.version_info[:2]); sys.exit(sys.version_info < (3, 10))') ||
+  refuse "Python 3.10 or newer is needed, found ${version:-none}; set the input python-version, e.g. '3.12'"
 
 place=$RUNNER_TEMP/traceanalyzer-venv
 "$python" -I -m venv "$place" >"$RUNNER_TEMP/traceanalyzer-install.log" 2>&1 ||

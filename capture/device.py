@@ -11,10 +11,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.sidecar import DeviceFacts
 
 _clock_ns = time.perf_counter_ns

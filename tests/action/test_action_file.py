@@ -93,7 +93,7 @@ def install(
 def recording_python(folder: Path, version: str = "3.12", pip: int = 0) -> Path:
     """Return an interpreter of a version whose environments hold itself, and which writes down what pip is told."""
     script = folder / "python"
-    too_old = int(tuple(map(int, version.split("."))) < (3, 11))
+    too_old = int(tuple(map(int, version.split("."))) < (3, 10))
     script.write_text(
         f"""#!/usr/bin/env bash
 printf '%s\\n' "$@" >>"{folder}/told"
@@ -117,7 +117,7 @@ def test_the_analyser_is_installed_from_this_checkout_and_never_by_name(tmp_path
     assert not [word for word in pip[1:] if word in ("traceanalyzer", "gpu-traceanalyzer")]
 
 
-@pytest.mark.parametrize(("settings", "said"), [({"version": "3.10"}, "found 3.10"), ({"pip": 1}, "pip failed")])
+@pytest.mark.parametrize(("settings", "said"), [({"version": "3.9"}, "found 3.9"), ({"pip": 1}, "pip failed")])
 def test_an_install_that_cannot_be_is_one_error_and_exit_code_2(tmp_path, settings, said):
     done, outputs, log = install(tmp_path, str(recording_python(tmp_path, **settings)))
     commands = read_commands(log)

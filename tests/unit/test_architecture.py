@@ -26,7 +26,7 @@ ALLOWED = {
     "peers": {"peers"},
     "commands": {"trace", "analysis", "doctor", "render", "lint", "commands", "capture", "kernels"},
 }
-EVERYONE = {"errors", "options", "interrupts", "quantities", "_version"}
+EVERYONE = {"errors", "options", "interrupts", "quantities", "strenum", "_version"}
 
 
 def imports_of(path: Path) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from traceanalyzer.strenum import StrEnum
 
 
 class Absent(StrEnum):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
 from traceanalyzer.analysis.streams import Waits
 from traceanalyzer.options import AnalysisOptions
+from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.tables import Trace
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
 from traceanalyzer.analysis.breakdown import communication_rows
+from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.tables import Int64, Trace
 
 MOST_KEPT = 500_000

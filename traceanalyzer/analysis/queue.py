@@ -7,7 +7,6 @@ is GPU-bound however short its kernels are.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +16,7 @@ from traceanalyzer.analysis.clocks import Clocks, ClockState
 from traceanalyzer.analysis.grouped import Groups
 from traceanalyzer.analysis.streams import Waits
 from traceanalyzer.options import AnalysisOptions
+from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.tables import Bool, Int64, Trace
 
 LAUNCH_GAP_NS = 2000

@@ -6,10 +6,10 @@ The remedy hangs on it: what is paid once is a warm-up, what is paid in every st
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
+from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.tables import Int64
 
 MOST = 0.8

@@ -58,7 +58,7 @@ def load_config(folder: Path | None = None) -> Config:
 
 def _pyproject(text: str) -> dict[str, Any] | None:
     """Return our table, None where there is none. Raises ValueError with what is wrong with the file."""
-    if sys.version_info >= (3, 11):  # noqa: UP036
+    if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib

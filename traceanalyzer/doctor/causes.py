@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +17,7 @@ from traceanalyzer.analysis.ledger.classes import is_wrapper
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.finding import Cost, Evidence
 from traceanalyzer.doctor.subject import Subject, on_device
+from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64
 

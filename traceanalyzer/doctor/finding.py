@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.subject import Subject
+from traceanalyzer.strenum import StrEnum
 
 
 class Severity(StrEnum):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.tables import NO_ROW
 
 if TYPE_CHECKING:

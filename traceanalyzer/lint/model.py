@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
+
+from traceanalyzer.strenum import StrEnum
 
 
 class Level(StrEnum):

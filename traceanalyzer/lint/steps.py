@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import libcst as cst
 from libcst.metadata import CodeRange
 
 from traceanalyzer.lint import vocabulary as words
 from traceanalyzer.lint.names import Names
+from traceanalyzer.strenum import StrEnum
 
 
 class Kind(StrEnum):

@@ -119,10 +119,13 @@ def _place(trace: Path, folder: Path) -> Path:
     return target
 
 
+_ALONE = "import runpy, sys; del sys.path[0], sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
+"""Runs a script so that neither its folder nor the current one is where it finds its modules (-P of Python 3.11)."""
+
+
 def _run(file: Path, result: Path, seconds: float, options: list[str]) -> str:
     script = Path(__file__).with_name("hta_process.py")
-    # -P: neither the folder of the script nor the current one is where it finds its modules
-    command = [sys.executable, "-P", str(script), str(file), str(result), *options]
+    command = [sys.executable, "-c", _ALONE, str(script), str(file), str(result), *options]
     environment = os.environ | {"MPLBACKEND": "agg", "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
     try:
         child = subprocess.Popen(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import StrEnum
 
 import numpy as np
 
+from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.launch_names import SYNCS, ApiClass
 from traceanalyzer.trace.tables import Calls, HostOps, Overheads
 

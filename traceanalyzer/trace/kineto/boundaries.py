@@ -7,7 +7,7 @@ something stays unclosed.
 
 from __future__ import annotations
 
-import re
+from traceanalyzer.trace.possessive import compiled
 
 _SPACE = b" \t\r\n"
 _MOST_BRACES = 512
@@ -16,9 +16,9 @@ _BYTES_PER_BRACE = 64
 _NEAR = 64
 # A brace that follows a comma or bracket and opens with a key every event has. `"args": {"name": ...}`
 # does not match: a colon stands before its brace.
-EVENT_START = re.compile(rb'[,\[}]\s{0,1024}+(\{\s{0,1024}+"(?:ph|name|cat|args|pid|tid|ts|dur|id|s|bp)"\s{0,16}+:)')
+EVENT_START = compiled(rb'[,\[}]\s{0,1024}+(\{\s{0,1024}+"(?:ph|name|cat|args|pid|tid|ts|dur|id|s|bp)"\s{0,16}+:)')
 LONGEST_START = 4096
-EVENTS_KEY = re.compile(rb'("traceEvents"\s{0,1024}+:\s{0,1024}+[\[{])')
+EVENTS_KEY = compiled(rb'("traceEvents"\s{0,1024}+:\s{0,1024}+[\[{])')
 
 
 def last_boundary(buffer: bytes, low: int, high: int) -> int:

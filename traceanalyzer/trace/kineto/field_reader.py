@@ -16,6 +16,7 @@ from traceanalyzer.trace.kineto.boundaries import EVENTS_KEY
 from traceanalyzer.trace.kineto.one_value import State, look, mended_field
 from traceanalyzer.trace.kineto.own_events import too_large_note
 from traceanalyzer.trace.kineto.text_window import TextWindow, close_of
+from traceanalyzer.trace.possessive import compiled
 from traceanalyzer.trace.salvage import Salvage
 
 KNOWN_FIELDS = frozenset(
@@ -27,8 +28,8 @@ KNOWN_FIELDS = frozenset(
 )  # fmt: skip
 """Fields whose values are kept. Others may name machines or users."""
 
-_SEPARATORS = re.compile(rb"[\s,]*+")
-_KEY = re.compile(rb'"((?:[^"\\\x00-\x1f]|\\["\\/bfnrtu])*+)"\s*+:\s*+', re.S)
+_SEPARATORS = compiled(rb"[\s,]*+")
+_KEY = compiled(rb'"((?:[^"\\\x00-\x1f]|\\["\\/bfnrtu])*+)"\s*+:\s*+', re.S)
 _LONGEST_KEY = 1 << 16
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 
 from traceanalyzer.trace.kineto.text_window import STRING
+from traceanalyzer.trace.possessive import compiled
 
-_STRING = re.compile(STRING + rb'|"', re.S)
+_STRING = compiled(STRING + rb'|"', re.S)
 _ESCAPE = re.compile(
     rb"""\\(?:
         u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}  # a surrogate pair
@@ -22,8 +23,8 @@ _ESCAPE = re.compile(
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 _BARE = re.compile(rb'[^\s{}\[\],:"]+')
 _JSON_WORD = re.compile(rb"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)\Z")
-_STRAY_COMMA = re.compile(rb",(?=\s*+[,}\]])|(?<=[{\[,])\s*+,")
-_QUOTE_AFTER_BACKSLASH = re.compile(rb'\\"(?=\s*+[,}\]:])')
+_STRAY_COMMA = compiled(rb",(?=\s*+[,}\]])|(?<=[{\[,])\s*+,")
+_QUOTE_AFTER_BACKSLASH = compiled(rb'\\"(?=\s*+[,}\]:])')
 
 
 def repair_event(text: bytes) -> bytes:

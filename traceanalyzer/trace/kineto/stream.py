@@ -7,7 +7,6 @@ dropped and counted, and the large pieces go on behind it. What is read does not
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,6 +29,7 @@ from traceanalyzer.trace.kineto.own_events import (
 )  # fmt: skip
 from traceanalyzer.trace.kineto.rows import TAGGED, LooseRow
 from traceanalyzer.trace.kineto.text_window import TextWindow
+from traceanalyzer.trace.possessive import compiled
 from traceanalyzer.trace.salvage import Salvage
 
 Batch = list[Struct]
@@ -39,7 +39,7 @@ _LOOSE_LIST = msgspec.json.Decoder(list[LooseRow])
 _LOOSE_ONE = msgspec.json.Decoder(LooseRow)
 _RAW_LIST = msgspec.json.Decoder(list[Raw])
 
-_SEPARATORS = re.compile(rb"[\s,]*+")
+_SEPARATORS = compiled(rb"[\s,]*+")
 _WIDEST = 1 << 62
 _NARROWEST = 1 << 10
 _WRONG_GUESSES = 4

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from traceanalyzer.trace.possessive import compiled
+
 # Possessive: a string of any length takes no memory, and a string that never ends is tried once.
 STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_TOKEN = re.compile(STRING + rb'|[{}\[\]]|"', re.S)
-_IN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.S)
-_BARE = re.compile(rb'[^\s,:"{}\[\]]*+')
+_TOKEN = compiled(STRING + rb'|[{}\[\]]|"', re.S)
+_IN_STRING = compiled(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.S)
+_BARE = compiled(rb'[^\s,:"{}\[\]]*+')
 _CLOSERS = b"}]"
 
 
