@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -53,8 +54,9 @@ class Database:
             ) from None
         connection = self._connection
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
-        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        if sys.version_info >= (3, 11):  # before, the length of the file bounds a value, and the authorizer attachments
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         for setting in ("query_only = 1", "trusted_schema = 0", "cell_size_check = 1", "mmap_size = 0"):
             connection.execute(f"PRAGMA {setting}")
         connection.set_authorizer(_authorise)
