@@ -199,13 +199,13 @@ class NoClosingSync(Rule):
                 tails.append((high - low, last - high, work, member, int(mine[np.argmax(rows.end_ns[mine])])))
         if judged < LEAST_CALLS or 2 * len(tails) < judged:
             return []
-        length, tail, work = (float(np.median([t[k] for t in tails])) for k in range(3))
+        length, tail, typical = (float(np.median([t[k] for t in tails])) for k in range(3))
         return [
             self.say(
                 "each", Severity.WARNING, Grade.PROVEN, Subject(SubjectKind.RANGE, name=name),
-                {"range": name, "range_ns": length, "tail_ns": tail, "work_ns": work, "missed": len(tails), "ranges": judged},
+                {"range": name, "range_ns": length, "tail_ns": tail, "work_ns": typical, "missed": len(tails), "ranges": judged},
                 numbers={
-                    "ranges": judged, "ranges_missed": len(tails), "range_p50_us": us(length), "tail_p50_us": us(tail), "work_p50_us": us(work),
+                    "ranges": judged, "ranges_missed": len(tails), "range_p50_us": us(length), "tail_p50_us": us(tail), "work_p50_us": us(typical),
                     "threshold_tail_share": limit,
                 },
                 evidence=[range_evidence(analysis, tails[0][3]), activity_evidence(analysis, tails[0][4], "ends behind its range")],

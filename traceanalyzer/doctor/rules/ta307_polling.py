@@ -98,4 +98,4 @@ def _asked(analysis: Analysis, device: DeviceCauses, mask: Bool) -> str:
     threads = np.unique(idle.thread[np.unique(device.ledger.interval[mask])])
     names = [analysis.trace.apis[a] for a in calls.api[np.isin(calls.thread, threads)].tolist()]
     asked = Counter(n for n in names if any(word in n.lower() for word in LEAST_POLLS))
-    return asked.most_common(1)[0][0]
+    return str(asked.most_common(1)[0][0])

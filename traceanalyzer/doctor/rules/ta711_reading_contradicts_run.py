@@ -105,6 +105,7 @@ class ReadingContradictsRun(Rule):
     )  # fmt: skip
     negative: ClassVar[tuple[Example, ...]] = (
         Example("pairs that read the kernel", loop(40, 10, 30), sidecar=lambda: _measured(event_pair=30, do_bench=30.1)),
+        Example("a wall clock of half as much again as its prediction", loop(40, 10, 30), sidecar=lambda: _measured(wall_sync_once=52)),
         Example("nothing was measured", loop(40, 10, 30), sidecar=captured),
     )  # fmt: skip
 
@@ -179,8 +180,8 @@ class ReadingContradictsRun(Rule):
 def _measured(**readings_us: float) -> Sidecar:
     from dataclasses import replace
 
-    from traceanalyzer.trace.sidecar import ProtocolResult
+    from traceanalyzer.trace.sidecar import Inflation, ProtocolResult
 
-    made = captured()
+    made = captured(inflation=Inflation(10.0, 10.0))
     protocols = [ProtocolResult(n, "neither", {}, 30, us, (us, us), 0.0, [us] * 30) for n, us in readings_us.items()]
     return replace(made, operations=[replace(made.operations[0], protocols=protocols, name="example_kernel")])
