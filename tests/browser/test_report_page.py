@@ -139,11 +139,36 @@ def test_a_finding_opens_the_timeline_at_its_evidence(open_page, cpu_bound):
     assert page.evaluate("document.activeElement.id") == "chart-timeline"
 
 
-def test_the_page_opens_at_the_first_evidence(open_page, cpu_bound):
+def test_the_page_opens_on_the_whole_trace_with_findings_pinned_on_it(open_page, cpu_bound):
     page = open_page(cpu_bound)
     low, high = page.evaluate(RANGE)
-    assert low <= 1240.549 <= high
-    assert high - low < 1000
+    assert (low, high) == tuple(page.evaluate("[TA.data.timeline.begin / 1000, TA.data.timeline.end / 1000]"))
+    pins = page.locator("a.pin")
+    assert pins.count() >= 1 and pins.first.get_attribute("href") == "#finding-0"
+    left = page.evaluate("[...document.querySelectorAll('a.pin')].map((p) => p.getBoundingClientRect().left)")
+    assert len(set(left)) == len(left), "each at its own place"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1024, 768)])
+def test_ledger_and_timeline_are_on_the_first_screen(open_page, cpu_bound, width, height):
+    page = open_page(cpu_bound)
+    page.set_viewport_size({"width": width, "height": height})
+    for place in ("verdict", "ledger", "chart-timeline"):
+        assert page.evaluate(f"document.getElementById('{place}').getBoundingClientRect().bottom") <= height, place
+
+
+def test_the_stretch_in_sight_is_in_the_address_and_a_link_leads_to_it(open_page, cpu_bound):
+    page = open_page(cpu_bound)
+    page.locator("#chart-timeline").focus()
+    for key in "wwd":
+        page.keyboard.press(key)
+    page.wait_for_timeout(700)  # the address follows once the range rests
+    low, high = page.evaluate(RANGE)
+    assert page.evaluate("location.hash") == f"#t={low:.3f},{high:.3f}"
+    page.keyboard.press("0")
+    page.evaluate(f"location.hash = '#t={low},{high}'")
+    page.wait_for_timeout(200)
+    assert page.evaluate(RANGE) == pytest.approx((low, high), abs=0.01)
 
 
 def test_buttons_keys_and_drags_change_the_range_of_the_timeline(open_page, cpu_bound):

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import traceanalyzer as ta
 from tests.builders import trace
-from tests.render.fakes import hostile, make, op, report
+from tests.render.fakes import hostile, ledger, make, op, report
 from tests.render.test_fake_reports import TEXTS
 from traceanalyzer.cli import cli
 from traceanalyzer.doctor.example import captured
@@ -159,20 +159,23 @@ def test_a_reading_that_was_measured_stands_beside_the_closed_form():
     assert rows["event pairs behind a blocker"] == [None, None, 9.5]
 
 
-def test_the_bar_of_idle_time_adds_up_to_the_span():
-    device = make(model.DeviceRow, device=0, span_us=100.0, busy_us=25.0)
-    idle = make(model.IdleRow, idle_us=75.0, host_us=50.0, sync_us=20.0, launch_us=15.0, unattributed_us=10.0)
-    found = render_page(report(devices=[device], idle=[idle]))
-    widths = [float(w) for w in re.findall(r'<rect class="f-\w+" x="[\d.]+" width="([\d.]+)" height="24">', found)]
-    assert widths == [250.0, 300.0, 200.0, 150.0, 100.0]
+def bar_widths(page):
+    return [float(w) for w in re.findall(r'<rect class="l-\w+" x="[\d.]+" width="([\d.]+)" height="24">', page)]
+
+
+def test_the_ledger_bar_adds_up_to_the_span_busy_first_then_the_largest_cause():
+    classes = {"compute": 250.0, "host_op": 150.0, "data_loading": 400.0, "copy": 100.0, "launch_call": 100.0}
+    found = render_page(report(ledger=[ledger(classes=classes, span_us=1000.0, items=[])]))
+    assert bar_widths(found) == [250.0, 100.0, 400.0, 150.0, 100.0]
+    assert "data loading 40 % (400 us)" in found
 
 
 def test_clocks_that_disagree_leave_the_cause_of_idle_time_open():
-    device = make(model.DeviceRow, device=0, span_us=100.0, busy_us=25.0)
-    idle = make(model.IdleRow, idle_us=75.0, host_us=50.0)
-    found = render_page(replace(report(devices=[device], idle=[idle]), clock=make(model.Clock, state="disagree")))
-    assert "cause not judged: clocks disagree" in found
-    assert "idle, the host had not called yet" not in found
+    classes = {"compute": 250.0, "host_op": 750.0}
+    rows = [ledger(classes=classes, span_us=1000.0, items=[])]
+    found = render_page(replace(report(ledger=rows), clock=make(model.Clock, state="disagree")))
+    assert bar_widths(found) == [250.0, 750.0]
+    assert "clocks disagree: why the device idled is not known" in found and "host operator 75 %" not in found
 
 
 def test_the_title_says_the_verdict(sample):

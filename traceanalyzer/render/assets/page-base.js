@@ -111,7 +111,7 @@ TA.chart = (host, {low, high, height, axes, log, draw, moved, hover, cursor, ser
     show(back(min + (max - min) * share), back(max + (max - min) * share));
   };
   const actions = {in: () => zoom(0.5), out: () => zoom(2), left: () => pan(-0.3), right: () => pan(0.3), reset: () => show(low, high)};
-  const keys = {"+": "in", "=": "in", "-": "out", "_": "out", ArrowLeft: "left", ArrowRight: "right", "0": "reset", Home: "reset"};
+  const keys = {"+": "in", "=": "in", "-": "out", "_": "out", ArrowLeft: "left", ArrowRight: "right", "0": "reset", Home: "reset", w: "in", s: "out", a: "left", d: "right"};
   host.addEventListener("keydown", (event) => {
     const action = actions[keys[event.key]] || actions[event.key];
     if (action && !event.ctrlKey && !event.metaKey && !event.altKey) { action(); event.preventDefault(); }

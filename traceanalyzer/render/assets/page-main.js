@@ -24,8 +24,17 @@ TA.start("kernels", TA.tables);
   if (d.ladders) TA.start("chart-ladder", () => TA.ladder(d.ladders));
   if (d.distributions) TA.start("chart-distribution", () => TA.distributions(d.distributions));
 }
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  button.addEventListener("click", async () => {
+    const said = button.textContent, text = button.dataset.copy === "link" ? location.href : TA.data.markdown;
+    try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Not allowed here"; }
+    setTimeout(() => { button.textContent = said; }, 1500);
+  });
+}
 // A link to a rule opens its text; a link to a row that the filter hides shows it again.
 TA.reveal = () => {
+  const stretch = /^#t=([\d.]+),([\d.]+)$/.exec(location.hash);
+  if (stretch) return void TA.views.timeline?.made.show(Number(stretch[1]), Number(stretch[2]));
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;
   if (target.tagName === "DETAILS") target.open = true;

@@ -253,7 +253,29 @@ TA.timeline = (found) => {
     if (v) link.addEventListener("click", (event) => jump(event, {finding: -1, from: v[0], to: v[1], at: v[2], dur: v[3]}));
   }
   TA.overview({found, lanes, views, whole, made, follow});
-  if (views.length) open(views[0]);
-  else resting();
+  // pins: the number of a finding over its first evidence, linked to the finding
+  const pins = views.filter((v, i) => views.findIndex((o) => o.finding === v.finding) === i).map((v) => {
+    const pin = TA.element("a", "pin", String(v.finding + 1));
+    pin.href = `#finding-${v.finding}`;
+    pin.title = findingName(v.finding);
+    made.chart.over.append(pin);
+    return [pin, v];
+  });
+  follow((min, max) => pins.forEach(([pin, v]) => {
+    const at = us(v.at);
+    pin.style.display = at < min || at > max ? "none" : "block";
+    pin.style.left = `${(100 * (at - min)) / (max - min)}%`;
+  }));
+  // the stretch in sight is in the address, so that it can be linked to; the whole trace needs none
+  let waiting = 0;
+  follow((min, max) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      const everything = min <= us(begin) && max >= us(found.end);
+      if (everything && !location.hash.startsWith("#t=")) return;
+      try { history.replaceState(null, "", everything ? location.pathname : `#t=${min.toFixed(3)},${max.toFixed(3)}`); } catch { /* a page without an address */ }
+    }, 400);
+  });
+  resting();
   return {made, follow, open, views};
 };

@@ -5,21 +5,30 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from traceanalyzer.render import blocks
+from traceanalyzer.render import blocks, ledger
 from traceanalyzer.render import format as show
 from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.escape import code_spans, terminal
+from traceanalyzer.render.markdown import render_markdown
 from traceanalyzer.render.measured import conditions_lines, measured_in
 from traceanalyzer.render.opinion import opinion
 from traceanalyzer.render.page.assets import page_assets, page_data
 from traceanalyzer.render.page.charts import has_ladder, protocol_titles, report_figures
 from traceanalyzer.report.charts.model import Timeline
-from traceanalyzer.report.model import DeviceRow, FindingRow, IdleRow, ReportData
+from traceanalyzer.report.model import FindingRow, LedgerRow, ReportData
 from traceanalyzer.report.units import KernelRow, OpRow
 
 ROWS = 2000
 VARIANTS = 20
 LADDERS = 12
+MOST_BARS, MOST_PARTS, CAUSES = 4, 6, 30
+MOST_QUOTED, LEAST_CALLS, MOST_KERNELS = 3, 3, 8
+_COLOURS = {
+    "host_op": "host", "python": "host", "between_ops": "host", "launch_call": "call", "launch_latency": "call", "other_call": "call",
+    "launch_stall": "call", "first_use": "code", "compile": "code", "code_load": "code", "graph_setup": "code", "data_loading": "data",
+    "synchronise": "wait", "copy_call": "wait", "allocation": "memory", "device_gap": "device", "device_wait": "device", "inside_launch": "device",
+}  # fmt: skip
+"""One colour for a family of causes."""
 NAME, FULL_NAME, SENTENCE = 120, 1000, 4000
 _WORDS = {"ok": "OK", "suspect": "Suspect", "cannot-judge": "Cannot judge"}
 _KERNEL_COLUMNS = [
@@ -41,6 +50,12 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
         "status": report.verdict.status,
         "status_word": _WORDS[report.verdict.status],
         "headline": _headline(report),
+        "file": _text(report.trace.name, 200),
+        "file_parts": _file_parts(report),
+        "quote": quote(report),
+        "ledger": [ledger_bar(row) for row in ledger.spans(report)[:MOST_BARS]],
+        "ledger_notes": _ledger_notes(report),
+        "causes": _blocks(*(p for p in ledger.full_ledger(report, CAUSES) if isinstance(p, blocks.Block))),
         "facts": _facts(report),
         "findings": _findings(report, timeline),
         "kernels": [_kernel(k) for k in report.kernels[:top]],
@@ -64,7 +79,6 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
         if figures and figures.distributions_left_out
         else [],
         "devices": next(iter(_blocks(blocks.devices(report, 200))), None),
-        "idle_bars": [_idle_bar(report, d, i) for d, i in list(zip(report.devices, report.idle, strict=False))[:16]],
         "idle": next(iter(_blocks(blocks.idle(report, 200))), None),
         "pauses": _pauses(report, timeline),
         "capture": report.capture is not None,
@@ -75,7 +89,7 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
         "abstentions": [(_text(rules, 400), _text(reason)) for rules, reason in blocks.abstentions(report)],
         "rules": figures.rules if figures else [],
         "conditions": _text(blocks.conditions(report)),
-        "data": page_data(report_figures(report)),
+        "data": page_data(report_figures(report) | {"markdown": render_markdown(report)}),
     }
     context["sections"] = _sections(context)
     return render_template("report.html.j2", context)
@@ -122,6 +136,71 @@ def _headline(report: ReportData) -> str:
     return _text(text[:1].upper() + text[1:])
 
 
+def _file_parts(report: ReportData) -> list[str]:
+    names = list(dict.fromkeys(d.name for d in report.trace.devices if d.name))
+    span = [f"{show.duration(report.trace.span_us)}"] if report.trace.span_us is not None else []
+    parts = [*names[:3], show.plural(report.trace.kernels, "kernel"), *span]
+    return [_text(p, 200) for p in (*parts, *(["simulated"] if report.trace.simulated else []))]
+
+
+def quote(report: ReportData) -> dict[str, Any] | None:
+    """Return which number to quote of the run and which not: of the first operation, else of the only kernel. None without one.
+
+    Nothing is quoted of a run whose device idles for reasons that no timer would show (the verdict says those).
+    """
+    measured = [o for o in report.ops if _is_measurement(o)]
+    if not measured or len(measured) > MOST_QUOTED:
+        return None
+    op = measured[0]
+    name = blocks.short_names(report).get(op.name, op.name)
+    interval = (
+        f" (95 % {show.interval(op.self_time_ci95_us)}, n {show.count(op.iterations)})" if op.self_time_ci95_us else ""
+    )
+    found: dict[str, Any] = {
+        "value": show.duration(op.self_time_p50_us), "what": _text(f"self-time p50 of {name}{interval}", 300),
+        "instead": "", "instead_what": "", "share": 0.0,
+    }  # fmt: skip
+    pair = op.readings.get("event_pair")
+    if pair is not None and op.self_time_p50_us and pair > 1.1 * op.self_time_p50_us:
+        found |= {
+            "instead": show.duration(pair), "instead_what": f"event pair, no synchronise ({show.ratio(pair / op.self_time_p50_us)})",
+            "share": round(100 * op.self_time_p50_us / pair, 1),
+        }  # fmt: skip
+    return found
+
+
+def _is_measurement(op: OpRow) -> bool:
+    """Whether somebody would time this operation: a capture's, or a pattern of few kernels."""
+    few = op.kernels_per_iteration is not None and op.kernels_per_iteration <= MOST_KERNELS
+    return bool(op.self_time_p50_us) and op.iterations >= LEAST_CALLS and (op.method == "capture annotation" or few)
+
+
+def ledger_bar(row: LedgerRow) -> dict[str, Any]:
+    """Return a device's span as the parts of a bar of 1000: busy classes, then the causes of idle time, largest first."""
+    order = [c for c in ledger.BUSY if c in row.classes]
+    order += sorted((c for c in row.classes if c not in ledger.BUSY), key=lambda c: -row.classes[c])
+    parts: list[dict[str, Any]] = []
+    x = 0.0
+    for cls in order:
+        width = 1000 * row.classes[cls] / row.span_us
+        text = f"{ledger.word(cls)} {show.percent(row.classes[cls] / row.span_us)} ({show.duration(row.classes[cls])})"
+        kind = cls if cls in ledger.BUSY else _COLOURS.get(cls, "other")
+        parts.append({"kind": kind, "x": round(x, 2), "width": round(width, 2), "text": _text(text, 200)})
+        x += width
+    busy = sum(row.classes.get(c, 0.0) for c in ledger.BUSY) / row.span_us
+    label = f"{ledger.device(row)}: busy {show.percent(busy)} of {show.duration(row.span_us)}"
+    return {
+        "label": _text(label, 200), "parts": parts, "text": "; ".join(p["text"] for p in parts),
+        "legend": sorted(parts, key=lambda p: -p["width"])[:MOST_PARTS],
+    }  # fmt: skip
+
+
+def _ledger_notes(report: ReportData) -> list[str]:
+    more = len(ledger.spans(report)) - MOST_BARS
+    notes = [f"{show.plural(more, 'more device')}: see the table of causes"] if more > 0 else []
+    return [*notes, *([ledger.NO_CAUSES] if ledger.clocks_disagree(report) and ledger.spans(report) else [])]
+
+
 def _facts(report: ReportData) -> list[tuple[str, list[str]]]:
     clock = blocks.clock_line(report) or f"clocks: {report.clock.state}"
     facts = [
@@ -137,10 +216,11 @@ def _facts(report: ReportData) -> list[tuple[str, list[str]]]:
 
 def _sections(context: dict[str, Any]) -> list[tuple[str, str]]:
     wanted = [
-        ("findings", "Findings", True), ("kernels", "Kernels", context["kernels"]), ("timeline", "Timeline", context["timeline"]),
-        ("operations", "Readings", context["ladders"] or context["operations"]), ("distributions", "Distributions", context["distributions"]),
+        ("timeline", "Timeline", context["timeline"]), ("findings", "Findings", True), ("kernels", "Kernels", context["kernels"]),
+        ("causes", "Causes", context["causes"]), ("operations", "Readings", context["ladders"] or context["operations"]), ("streams", "Queue", context["timeline"]),
+        ("distributions", "Distributions", context["distributions"]),
         ("idle", "Idle", context["devices"]), ("capture", "Capture", context["capture"]), ("tables", "Dispatch", context["more_tables"]),
-        ("not-judged", "Not judged", context["abstentions"]), ("rules", "Rules", context["rules"]),
+        ("file", "File", True), ("not-judged", "Not judged", context["abstentions"]), ("rules", "Rules", context["rules"]),
     ]  # fmt: skip
     return [(anchor, name) for anchor, name, there in wanted if there]
 
@@ -286,32 +366,6 @@ def _ladder_notes(report: ReportData) -> list[str]:
     ]  # fmt: skip
     more = sum(map(has_ladder, report.ops)) - LADDERS
     return notes + ([f"{show.plural(more, 'more operation')} not shown; all in JSON"] if more > 0 else [])
-
-
-def _idle_bar(report: ReportData, device: DeviceRow, idle: IdleRow) -> dict[str, Any]:
-    """Return the parts of a device's span, scaled to a bar of 1000."""
-    judged = report.clock.state != "disagree"
-    parts = [("busy", "self", "busy", device.busy_us)]
-    if judged:
-        parts += [
-            ("host", "dispatch", "idle, the host had not called yet", max(0.0, idle.host_us - idle.sync_us)),
-            ("sync", "sync", "idle in or right after a synchronise", idle.sync_us),
-            ("launch", "launch", "idle, launched but not started", idle.launch_us),
-            ("quiet", "quiet", "idle, no launch recorded", idle.unattributed_us),
-        ]
-    else:
-        parts.append(("quiet", "quiet", "idle, cause not judged: clocks disagree", idle.idle_us))
-    span, x = device.span_us or 1.0, 0.0
-    drawn: list[dict[str, Any]] = []
-    for kind, swatch, what, value in parts:
-        if value > 0:
-            width = 1000 * value / span
-            text = f"{what} {show.us(value)} us ({show.percent(value / span)})"
-            drawn.append({"kind": kind, "swatch": swatch, "x": round(x, 2), "width": round(width, 2), "text": text})
-            x += width
-    label = _text(f"device {device.device} {device.owner} {device.name}".strip(), 200)
-    label += f": {show.us(device.span_us)} us span, queue {_text(show.queue(device.queue, device.grade), 40)}"
-    return {"label": label, "parts": drawn, "text": "; ".join(p["text"] for p in drawn)}
 
 
 def _pauses(report: ReportData, timeline: Timeline | None) -> dict[str, Any] | None:
