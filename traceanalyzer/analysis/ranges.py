@@ -131,8 +131,9 @@ def without_counters(named: Iterable[tuple[int, str, int]]) -> dict[int, str]:
     """
     shapes: dict[tuple[str, int], list[tuple[int, list[str]]]] = {}
     texts: dict[int, str] = {}
-    for code, name, process in named:
-        texts[code] = name
+    for code, text, process in named:
+        texts[code] = text
+        name = text.replace("\0", " ")  # NUL stands for a number in a shape
         numbers = _NUMBER.findall(name[:1024])
         shapes.setdefault((_NUMBER.sub("\0", name[:1024]) + name[1024:], process), []).append((code, numbers))
     result: dict[int, str] = {}
