@@ -176,15 +176,20 @@ def compare(
     *,
     options: AnalysisOptions | None = None,
     allow_different: bool = False,
+    unit: tuple[str, str] | None = None,
+    metric: str | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Return the comparison of two traces, saved JSON reports, or reports, in any mixture.
 
-    Ratios are head over base of medians, below 1 where the head is faster. ``allow_different`` compares what differs in
+    Ratios are head over base of medians, below 1 where the head is faster. ``unit`` names what is compared on either side,
+    ``metric`` (period, busy, self) what the verdict is about. ``allow_different`` compares what differs in
     device, selection or inputs (TA704). A report made without ``AnalysisOptions(samples=True)`` has no samples: its
     medians' intervals stand in. Raises :class:`~traceanalyzer.errors.TraceAnalyzerError`.
     """
-    return compare_all(base, [head], options=options, allow_different=allow_different, progress=progress)[0]
+    return compare_all(
+        base, [head], options=options, allow_different=allow_different, unit=unit, metric=metric, progress=progress
+    )[0]
 
 
 def compare_all(
@@ -193,6 +198,8 @@ def compare_all(
     *,
     options: AnalysisOptions | None = None,
     allow_different: bool = False,
+    unit: tuple[str, str] | None = None,
+    metric: str | None = None,
     progress: Progress | None = None,
 ) -> list[Comparison]:
     """Return one comparison of the base with each head, in order; the base is read once."""
@@ -217,7 +224,7 @@ def compare_all(
     result = []
     for given in heads:
         other, kind = load(given)
-        compared = compare_sides(side, side_of(other.data, kind), options, allow_different)
+        compared = compare_sides(side, side_of(other.data, kind), options, allow_different, unit, metric)
         result.append(
             Comparison(build_comparison(compared, first.data, other.data, bool(options.claims), allow_different))
         )

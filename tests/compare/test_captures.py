@@ -57,12 +57,24 @@ def write(path: Path, side: Sidecar, *, kernel: float | None = 10.0, name: str =
 def test_captures_without_a_device_compare_what_they_measured_end_to_end_and_say_so(tmp_path):
     base = write(
         tmp_path / "a.json",
-        sidecar(record("quick", protocols=[measured("wall_sync_each", 100, 1), measured("wall_sync_once", 90, 2)])),
+        sidecar(
+            record(
+                "quick",
+                inputs={"x": "float32 4x300"},
+                protocols=[measured("wall_sync_each", 100, 1), measured("wall_sync_once", 90, 2)],
+            )
+        ),
         kernel=None,
     )
     head = write(
         tmp_path / "b.json",
-        sidecar(record("slow", protocols=[measured("wall_sync_each", 210, 3), measured("wall_sync_once", 180, 4)])),
+        sidecar(
+            record(
+                "slow",
+                inputs={"x": "float32 4x300"},
+                protocols=[measured("wall_sync_each", 210, 3), measured("wall_sync_once", 180, 4)],
+            )
+        ),
         kernel=None,
     )
     data = ta.compare(base, head).data
@@ -82,12 +94,38 @@ def test_no_protocol_in_common_is_no_comparison(tmp_path):
     assert "no protocol" in data.ops[0].reason
 
 
-def test_other_inputs_or_another_cache_are_refused(tmp_path):
+def test_captures_of_other_operations_without_inputs_in_common_are_not_paired(tmp_path):
+    protocols = [measured("wall_sync_each", 100, 1)]
+    base = write(tmp_path / "a.json", sidecar(record("quick", inputs={}, protocols=protocols)), name="quick")
+    head = write(tmp_path / "b.json", sidecar(record("slow", inputs={}, protocols=protocols)), name="slow")
+    data = ta.compare(base, head).data
+    assert data.verdict.status == "cannot-judge" and "--unit BASE=HEAD" in data.verdict.headline
+    assert {op.status for op in data.ops} == {"gone", "new"} and not data.units
+    asked = ta.compare(base, head, unit=("quick", "slow")).data
+    assert asked.verdict.status in ("same", "undecided") and asked.ops[0].status == "matched"
+
+
+def test_a_cache_that_one_protocol_cleared_says_nothing_of_self_times(tmp_path):
+    def do_bench(clear: int) -> ProtocolResult:
+        return replace(measured("do_bench", 12, 1), parameters={"clear_bytes": clear})
+
+    plain = write(tmp_path / "a.json", sidecar(record(protocols=[])))
+    cleared = write(
+        tmp_path / "b.json", sidecar(record(protocols=[do_bench(1 << 28)], flush=Flush("l2-clear", 1 << 28)))
+    )
+    assert ta.compare(plain, cleared).data.verdict.status in ("same", "undecided")
+    one, other = (
+        write(tmp_path / f"{n}.json", sidecar(record(protocols=[do_bench(n)])), kernel=None) for n in (1 << 20, 1 << 28)
+    )
+    refused = ta.compare(one, other).data.verdict
+    assert refused.status == "cannot-judge" and "cache of op (do_bench)" in refused.headline
+
+
+def test_other_inputs_are_refused(tmp_path):
     base = write(tmp_path / "a.json", sidecar(record(inputs={"x": "float32 4x300"})))
     other = write(tmp_path / "b.json", sidecar(record(inputs={"x": "float32 8x300"})))
-    cold = write(tmp_path / "c.json", sidecar(record(inputs={"x": "float32 4x300"}, flush=Flush("l2-clear", 1 << 28))))
     assert "input x" in ta.compare(base, other).verdict.headline
-    assert ta.compare(base, other).verdict.status == ta.compare(base, cold).verdict.status == "cannot-judge"
+    assert ta.compare(base, other).verdict.status == "cannot-judge"
     assert ta.compare(base, other, allow_different=True).verdict.status != "cannot-judge"
 
 

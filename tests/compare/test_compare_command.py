@@ -35,11 +35,15 @@ def simulate(
     seed: int = 1,
     name: str = "op_kernel",
     jitter: float = 0.03,
+    mark: str = "",
     **fields,
 ) -> Path:
     machine = Machine(gap=1000, jitter=jitter, rng=np.random.default_rng(seed))
     for _ in range(n):
+        start = machine.now
         machine.launch(name, kernel, host_cost=dispatch, call=5000)
+        if mark:
+            machine.annotate(mark, start)
     machine.sync()
     path.write_text(to_json(document(machine, **({"simulated": True} | fields))), encoding="utf-8")
     return path
@@ -47,12 +51,12 @@ def simulate(
 
 @pytest.fixture
 def mmcv(tmp_path):
-    return simulate(tmp_path / "mmcv.json", 20_000, 14_000, seed=1, name="ms_deform_attn_kernel")
+    return simulate(tmp_path / "mmcv.json", 20_000, 14_000, seed=1, name="ms_deform_attn_kernel", mark="msda")
 
 
 @pytest.fixture
 def triton(tmp_path):
-    return simulate(tmp_path / "triton.json", 40_000, 10_000, seed=2, name="triton_msda_fwd")
+    return simulate(tmp_path / "triton.json", 40_000, 10_000, seed=2, name="triton_msda_fwd", mark="msda")
 
 
 def run(*args: object, code: int | None = 0) -> str:
@@ -77,7 +81,7 @@ def test_the_seeds_inversion_is_told_in_one_plain_sentence(mmcv, triton):
 
 
 def test_without_inversion_nothing_is_said_of_one(tmp_path, mmcv):
-    other = simulate(tmp_path / "b.json", 20_000, 10_000, seed=3, name="triton_msda_fwd")
+    other = simulate(tmp_path / "b.json", 20_000, 10_000, seed=3, name="triton_msda_fwd", mark="msda")
     data = ta.compare(mmcv, other).data
     assert data.verdict.status == "faster" and not data.rank_inversion
     assert "TA208" not in {f.rule for f in data.findings}
@@ -140,7 +144,7 @@ def test_two_devices_are_refused_unless_it_is_asked_for(tmp_path):
 
 
 def test_simulated_against_recorded_is_refused(tmp_path, mmcv):
-    real = simulate(tmp_path / "real.json", 20_000, 14_000, name="ms_deform_attn_kernel", simulated=False)
+    real = simulate(tmp_path / "real.json", 20_000, 14_000, name="ms_deform_attn_kernel", mark="msda", simulated=False)
     data = ta.compare(mmcv, real).data
     assert data.verdict.status == "cannot-judge" and "simulated" in data.verdict.headline
 
@@ -176,7 +180,7 @@ def test_a_regression_over_the_limit_fails_and_noise_does_not(tmp_path, mmcv, tr
 
 
 def test_several_heads_share_one_base(tmp_path, mmcv, triton):
-    third = simulate(tmp_path / "third.json", 20_000, 21_000, seed=5, name="slow_kernel")
+    third = simulate(tmp_path / "third.json", 20_000, 21_000, seed=5, name="slow_kernel", mark="msda")
     out = json.loads(run(mmcv, triton, third, "--format", "json"))
     jsonschema.validate(out, compare_schema())
     assert [c["verdict"]["status"] for c in out["comparisons"]] == ["faster", "slower"]
@@ -270,8 +274,8 @@ def test_a_report_with_impossible_numbers_breaks_nothing(tmp_path, mmcv, triton)
     ],
 )
 def test_hostile_names_stay_text_and_inside_the_bounds(tmp_path, name):
-    base = simulate(tmp_path / "a.json", 20_000, 14_000, name=name)
-    head = simulate(tmp_path / "b.json", 40_000, 10_000, seed=2, name=name + "2")
+    base = simulate(tmp_path / "a.json", 20_000, 14_000, name=name, mark=name)
+    head = simulate(tmp_path / "b.json", 40_000, 10_000, seed=2, name=name + "2", mark=name)
     text = run(base, head, "--format", "markdown")
     assert text.count("\n") <= 60 and len(text) <= 65_000
     assert "\x1b" not in text
@@ -328,9 +332,11 @@ def test_kernels_that_tie_behind_another_dispatch_say_what_a_call_costs(tmp_path
         files.append(tmp_path / f"{name}.json")
         files[-1].write_text(to_json(document(machine, simulated=True)))
     data = ta.compare(*files).data
-    assert data.verdict.status in ("same", "undecided") and data.matched_share == (1.0, 1.0)
-    assert "End to end they differ: a wall clock around the loop would read 2.16x less in head" in data.verdict.headline
+    assert data.verdict.status == "faster" and data.matched_share == (1.0, 1.0) and data.metric == "period"
+    assert data.verdict.headline.startswith("Faster: the step of 8 kernels takes 96.")
+    assert "(2.16x); the device's busy time is the same" in data.verdict.headline
     assert "The queue changed: base cpu-bound" in data.verdict.headline
+    assert ta.compare(*files, metric="busy").data.verdict.status in ("same", "undecided")
     [op] = data.ops
     assert op.base_dispatch_p50_us == pytest.approx(96, rel=0.02) and op.head_dispatch_p50_us == pytest.approx(
         15, rel=0.02

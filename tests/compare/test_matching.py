@@ -96,13 +96,11 @@ def test_nothing_is_lost_and_nothing_is_used_twice():
         assert sorted(p.head for p in found if p.head is not None) == list(range(len(sides[1])))
 
 
-def test_two_implementations_are_paired_by_place_and_two_models_are_not():
-    small = match_operations([work("mmcv", kernels_per_call=1)], [work("triton", kernels_per_call=1)], 0.0)
-    assert [(p.base, p.head) for p in small] == [(0, 0)] and "only operation" in small[0].how
-    models = match_operations([work("bert", kernels_per_call=40)], [work("vit", kernels_per_call=60)], 0.05)
-    assert {(p.base, p.head) for p in models} == {(0, None), (None, 0)}
-    alike = match_operations([work("bert", kernels_per_call=40)], [work("bert compiled", kernels_per_call=60)], 0.8)
-    assert [(p.base, p.head) for p in alike] == [(0, 0)]
+def test_two_operations_are_never_paired_because_nothing_else_is_left():
+    apart = match_operations([work("mmcv", kernels_per_call=1)], [work("triton", kernels_per_call=1)])
+    assert {(p.base, p.head) for p in apart} == {(0, None), (None, 0)}
+    units = match_operations([work("mmcv"), work("other")], [work("triton")], [("mmcv", "triton")])
+    assert [(p.base, p.head) for p in units] == [(0, 0), (1, None)]
 
 
 def test_names_of_a_hundred_thousand_characters_cost_little():

@@ -33,10 +33,18 @@ from traceanalyzer.render.formats import COMPARISON
     "--fail-on-regression",
     type=Percentage(),
     metavar="PCT",
-    help="Exit with 1 if an operation got slower by over PCT percent, by the near end of its interval.",
+    help="Exit with 1 if what the first line judges got slower by over PCT percent, by the near end of its interval.",
 )
 @click.option(
     "--allow-different", is_flag=True, help="Compare runs that differ in device, selection, inputs or cache (TA704)."
+)
+@click.option(
+    "--unit", metavar="BASE=HEAD", help="Compare this unit (range, step, graph, kernel) of BASE with that of HEAD."
+)
+@click.option(
+    "--metric",
+    type=click.Choice(["period", "busy", "self"]),
+    help="Judge, and gate, this ratio of the unit in place of the one its kind asks for.",
 )
 @click.option("--range", "range_name", metavar="NAME", help="Only work launched inside this range, on both sides.")
 @click.option("--device", type=int, metavar="N", help="Only this device.")
@@ -64,7 +72,7 @@ from traceanalyzer.render.formats import COMPARISON
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(
     base: str, heads: tuple[str, ...], output_format: str, output: str | None, fail_on_regression: float | None, allow_different: bool,
-    range_name: str | None, device: int | None, stream: int | None, kernel: str | None, top: int | None, claims: tuple[str, ...],
+    unit: str | None, metric: str | None, range_name: str | None, device: int | None, stream: int | None, kernel: str | None, top: int | None, claims: tuple[str, ...],
     clear_us: float | None, thresholds: tuple[str, ...], show_paths: bool, progress: bool, **limits: int,
 ) -> None:  # fmt: skip
     """Compare HEAD with BASE: is it faster, by how much, and would every protocol say so?
@@ -86,7 +94,15 @@ def command(
         clear_us=clear_us,
     )
     with reading_progress(progress) as callback:
-        results = compare_all(base, heads, options=options, allow_different=allow_different, progress=callback)
+        results = compare_all(
+            base,
+            heads,
+            options=options,
+            allow_different=allow_different,
+            unit=parse_unit(unit),
+            metric=metric,
+            progress=callback,
+        )
     found = [r.data for r in results]
     settings = RenderSettings(top, command_line(click.get_current_context()), *screen(output))
     utf8_stdout()
@@ -95,4 +111,23 @@ def command(
         sys.exit(int(ExitCode.CANNOT_JUDGE))
     worst = max((d.regression_pct for d in found if d.regression_pct is not None), default=0.0)
     if fail_on_regression is not None and worst > fail_on_regression:
+        gated = next(d for d in found if d.regression_pct == worst)
+        click.echo(
+            f"gate: {gated.metric or 'self'} of {gated.head.name} is at least {worst:.1f} % over base; limit {fail_on_regression:g} %",
+            err=True,
+        )
         sys.exit(int(ExitCode.FINDINGS))
+
+
+def parse_unit(text: str | None) -> tuple[str, str] | None:
+    """Return the two names of ``BASE=HEAD``, of one name for both sides twice. Raises OptionError."""
+    if text is None:
+        return None
+    base, sign, head = text.partition("=")
+    if not base or (sign and not head):
+        raise OptionError(
+            "bad_option",
+            f"--unit {text!r} names no unit",
+            hint="give --unit BASE=HEAD, or one name that both sides have",
+        )
+    return base, head or base

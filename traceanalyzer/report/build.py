@@ -22,6 +22,7 @@ from traceanalyzer.report.ledger import ledger_rows
 from traceanalyzer.report.operations import op_rows
 from traceanalyzer.report.remarks import sentence_of
 from traceanalyzer.report.steps import step_rows
+from traceanalyzer.report.unit_model import UnitRow
 from traceanalyzer.report.verdict import verdict
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.names import scrub_paths, short_names
@@ -38,10 +39,13 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
     abstained += [model.Abstention("report", reason) for reason in _other_abstentions(analysis)]
     kernels, copies = (_kernel_rows(analysis, table, clean) for table in (analysis.kernels, analysis.copies))
     ops = op_rows(analysis, clean, {row.name: row.short_name for row in (*copies, *kernels)})
+    run_units: list[UnitRow] = []
     if analysis.options.samples:
         from traceanalyzer.report.samples import with_samples
+        from traceanalyzer.report.run_units import unit_rows
 
         ops, kernels = with_samples(analysis, ops, kernels)
+        run_units = unit_rows(analysis, clean)
     figures = None
     if analysis.options.figures:
         from traceanalyzer.report.charts.build import build_figures
@@ -69,6 +73,7 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
         abstentions=abstained,
         capture=analysis.trace.meta.sidecar,
         figures=figures,
+        units=run_units,
         thresholds={name: analysis.options.threshold(t) for name, t in all_thresholds().items()},
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from traceanalyzer.report.unit_model import UnitRow
 from traceanalyzer.report.units import KernelRow, OpRow, StepRow
 
 if TYPE_CHECKING:
@@ -366,7 +367,7 @@ class Abstention:
 class ReportData:
     """A whole report. ``capture`` is the trace's sidecar as it was read, None without one.
 
-    A page with charts also has ``figures``, made on demand and left out of JSON.
+    ``units`` are what a comparison needs, kept with the samples. A page with charts also has ``figures``, made on demand and left out of JSON.
     """
 
     schema: str
@@ -390,6 +391,7 @@ class ReportData:
     capture: Sidecar | None = None
     second_opinion: SecondOpinion | None = None
     figures: Figures | None = field(default=None, metadata={"json": False})
+    units: list[UnitRow] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, in the layout of the JSON report."""

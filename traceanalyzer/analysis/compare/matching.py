@@ -15,6 +15,7 @@ from traceanalyzer.trace.names import simplify
 SHARED_WORK = 0.5
 """Guessing by shape or place needs sides that are mostly the same work: this share of either's time matched by name."""
 FEW_KERNELS = 3
+"""A unit of at most so many kernels is a kernel under test; one of more is a step of a run."""
 
 _SUFFIX = re.compile(r"_\d[\dcde]*$")  # 12, 0d1d2de: no nested repeats, names are hostile
 _DIGITS = re.compile(r"\d+")
@@ -163,19 +164,17 @@ def match_kernels(base: Sequence[Work], head: Sequence[Work]) -> list[Pair]:
     return m.done()
 
 
-def match_operations(base: Sequence[Work], head: Sequence[Work], shared: float) -> list[Pair]:
-    """Return operations paired, and those without counterpart. ``shared``: least share of kernel time that matches.
+def match_operations(base: Sequence[Work], head: Sequence[Work], paired: Sequence[tuple[str, str]] = ()) -> list[Pair]:
+    """Return operations paired by name, and those without counterpart.
 
-    The last one left on either side is paired by place: two implementations of one thing have different names. That
-    needs work that is named by its marks, small, or mostly the same kernels; two models are not two implementations.
+    ``paired``: names of units of base and head that are compared; operations of these names are each other's.
     """
     m = _Matcher(base, head)
+    for mine, theirs in paired:
+        found = [[r for r in m.left[n] if (base, head)[n][r].name == name] for n, name in enumerate((mine, theirs))]
+        if len(found[0]) == len(found[1]) == 1:
+            m.take(found[0][0], found[1][0], "name" if mine == theirs else "the unit it is")
     m.unique(lambda w: w.name, "name")
     m.unique(lambda w: without_suffix(w.name), "name without number")
     m.unique(lambda w: without_arguments(w.name), "name without template arguments")
-    if len(base) == len(head) == 1 and all(m.left):
-        pair = (base[0], head[0])
-        small = min(w.kernels_per_call for w in pair) <= FEW_KERNELS
-        if small or shared >= SHARED_WORK or all(w.method in ("capture annotation", "range") for w in pair):
-            m.take(0, 0, "the only operation on either side")
     return m.done()

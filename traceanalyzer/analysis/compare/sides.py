@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from traceanalyzer.analysis.compare.statistics import Times
+from traceanalyzer.analysis.compare.unit_side import UnitSide
 from traceanalyzer.analysis.protocols import Symbols
 
 
@@ -15,7 +16,7 @@ class Work:
     ``measure`` says what ``times`` are: ``self-time``, or the protocol a capture measured end to end. ``config`` is empty
     where it is unknown or mixed, ``first_us`` the first start. ``symbols`` (ns) made the ladder, those in ``seen`` from this very
     run; ``readings_us`` as the side's own report gives them; ``measured`` a capture's readings by protocol; ``captured``: there is a
-    capture of it, ``checked``: that compared its result with a reference, and it is right.
+    capture of it, ``flush`` how the cache was treated, by protocol; ``checked``: that compared its result with a reference, and it is right.
     """
 
     name: str
@@ -38,7 +39,7 @@ class Work:
     readings_us: dict[str, float | None] = field(default_factory=dict)
     measured: dict[str, Times] = field(default_factory=dict)
     inputs: dict[str, str] = field(default_factory=dict)
-    flush: str = ""
+    flush: dict[str, str] = field(default_factory=dict)
     wrong: str = ""
     captured: bool = False
     checked: bool = False
@@ -70,3 +71,4 @@ class Side:
     host_broken: str = ""
     has_device_rows: bool = True
     kernels_left_out: int = 0
+    units: list[UnitSide] = field(default_factory=list)

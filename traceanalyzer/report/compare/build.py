@@ -25,6 +25,8 @@ from traceanalyzer.report.compare.model import (
     RowVerdict,
     SideSummary,
 )
+from traceanalyzer.report.compare.unit_headline import unit_headline
+from traceanalyzer.report.compare.unit_rows import unit_comparison
 from traceanalyzer.report.findings import finding_row
 from traceanalyzer.report.model import Abstention, ReportData
 from traceanalyzer.trace.names import short_names
@@ -71,6 +73,8 @@ def build_comparison(
         findings=sorted(rows, key=lambda f: ("error", "warning", "note").index(f.severity)),
         abstentions=abstentions,
         thresholds={n: compared.options.threshold(ANALYSIS_THRESHOLDS[n]) for n in _THRESHOLDS},
+        metric=compared.metric,
+        units=[unit_comparison(u) for u in compared.units],
     )
 
 
@@ -205,10 +209,15 @@ def _kernel(row: Row, short: str) -> KernelComparison:
 
 
 def _regression(compared: Compared) -> float | None:
-    """Return the percent by which the worst operation got slower at least: the near end of its interval.
+    """Return the percent by which the worst operation, or the unit, got slower at least: the near end of its interval or range.
 
     Of the kernels together where no operation is matched. A loss that is not judged SLOWER counts nothing.
     """
+    if compared.basis == "units":
+        if compared.status != "slower" or compared.geomean is None:
+            return 0.0 if compared.geomean is not None else None
+        near = compared.geomean_interval[0] if compared.geomean_interval else compared.geomean
+        return round(100 * (near - 1), 3)
     if compared.basis == "operations":
         judged = [r for r in compared.ops if r.ratio is not None and r.ratio.interval is not None]
         lows = [r.ratio.interval[0] for r in judged if r.verdict == "SLOWER" and r.ratio and r.ratio.interval]
@@ -249,6 +258,10 @@ def _headline(compared: Compared, losses: list[Row], base: ReportData, head: Rep
     if compared.refused:
         hard = [d for d in compared.differences if d.refuses]
         return f"Not comparable: {said(hard)}. --allow-different compares anyway."
+    if compared.basis == "nothing" and compared.pairing.refused:
+        return _refusal(compared)
+    if compared.basis == "units" and len(compared.units) == 1 and not compared.same_recording:
+        return unit_headline(unit_comparison(compared.units[0]), _percent(compared)) + _host_change(base, head)
     text = _ratio_sentence(compared)
     if losses and compared.status != "slower":
         names = ", ".join(f"{r.shown.short_name} {r.ratio.ratio:.3g}x" for r in losses[:3] if r.ratio and r.ratio.ratio)
@@ -258,6 +271,17 @@ def _headline(compared: Compared, losses: list[Row], base: ReportData, head: Rep
         if sentence:
             text += f" The ranking depends on the protocol: {sentence}."
     return text + _end_to_end(compared) + (_host_change(base, head) if compared.basis != "nothing" else "")
+
+
+def _refusal(compared: Compared) -> str:
+    """Return why no units are compared, and what to give."""
+    named = [", ".join(f"`{n[:60]}`" for n in names[:3]) or "nothing that repeats" for names in compared.pairing.units]
+    if compared.pairing.refused == "captures":
+        why = "the captures hold other operations, of other inputs"
+    else:
+        a, b = compared.pairing.share
+        why = f"no unit has one name on both sides, and {a:.0%} of base's and {b:.0%} of head's device time has a counterpart by name"
+    return f"Not comparable: {why}. Base repeats {named[0]}; head {named[1]}. --unit BASE=HEAD says which are the same work."
 
 
 def _end_to_end(compared: Compared) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from traceanalyzer.report.compare.unit_model import UnitComparison
 from traceanalyzer.report.model import Abstention, DeviceRow, FindingRow, TraceSummary, Verdict
 
 COMPARE_SCHEMA = "traceanalyzer.compare/1"
@@ -149,8 +150,9 @@ class KernelComparison:
 class ComparisonData:
     """A whole comparison of one base with one head.
 
-    ``basis`` says what ``geomean_ratio`` (with ``geomean_ci95``) was made of: operations (each alike), kernels (weighted by the base's time in
-    them) or nothing. ``matched_share``: share of kernel time, of base and head, in kernels with a counterpart of the same configuration.
+    ``units`` are what was compared with what, each with its four ratios; ``metric`` (period, busy, self) is what the verdict and the gate
+    speak of. ``basis`` says what ``geomean_ratio`` (with ``geomean_ci95``) was made of: units (of one: its ratio), operations (each alike),
+    kernels (weighted by the base's time in them) or nothing. ``matched_share``: share of kernel time, of base and head, in kernels with a counterpart of the same configuration.
     ``losses`` names operations (or kernels, where there are none) that got slower. ``winners`` per protocol over all operations.
     ``allowed_different``: differences were overridden. ``regression_pct``: by how many percent at least the worst operation got slower (the
     near end of its interval), None where nothing was judged.
@@ -176,6 +178,8 @@ class ComparisonData:
     findings: list[FindingRow]
     abstentions: list[Abstention]
     thresholds: dict[str, float]
+    metric: str = ""
+    units: list[UnitComparison] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values, in the layout of the JSON comparison."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
 
@@ -13,14 +12,14 @@ from traceanalyzer.analysis.compare.statistics import Times, device_step
 from traceanalyzer.analysis.protocols import Symbols
 from traceanalyzer.analysis.symbols import STEADY_CALLS, UNSEEN
 from traceanalyzer.report.captured import OperationRecord, Sidecar
+from traceanalyzer.report.compare.times import LIMIT_US, nanoseconds, number, times
+from traceanalyzer.report.compare.unit_sides import unit_sides
 from traceanalyzer.report.model import ReportData
 from traceanalyzer.report.units import KernelRow, OpRow
 from traceanalyzer.trace.names import short_names
-from traceanalyzer.trace.tables import Int64
 
 MOST_KERNELS = 1000
 """Largest kernels of a side that are compared, by total time; the rest is counted."""
-_LIMIT_US = 1e12
 _MACHINE = ("latency", "record", "sync", "gap", "clear", "clear_dispatch")
 _HOST_FLAGS = ("with_stack", "record_shapes", "profile_memory", "with_modules", "with_flops")
 
@@ -31,7 +30,7 @@ def side_of(report: ReportData, source: str = "trace") -> Side:
     step = report.trace.resolution_us
     written = max(1, round(step * 1000)) if isfinite(step) and step <= 1e6 else 1
     step_ns = max(
-        written, device_step([_nanoseconds(r.samples_us) for k in report.kernels for r in (k.variants or [k])])
+        written, device_step([nanoseconds(r.samples_us) for k in report.kernels for r in (k.variants or [k])])
     )
     kernels = [w for row in report.kernels for w in _kernels(row, step_ns)]
     kernels.sort(key=lambda w: -w.total_us)
@@ -53,6 +52,7 @@ def side_of(report: ReportData, source: str = "trace") -> Side:
         host_broken=_host_broken(report),
         has_device_rows=has_rows,
         kernels_left_out=max(0, len(kernels) - MOST_KERNELS),
+        units=unit_sides(report, step_ns),
     )
 
 
@@ -69,52 +69,20 @@ def _host_broken(report: ReportData) -> str:
     return ""
 
 
-def _number(value: float | None) -> float | None:
-    return value if value is not None and isfinite(value) and abs(value) <= _LIMIT_US else None
-
-
-def _nanoseconds(samples: Sequence[float]) -> Int64:
-    found = np.asarray(samples, dtype=np.float64)
-    found = found[np.isfinite(found) & (found >= 0) & (found <= _LIMIT_US)]
-    return np.rint(found * 1000).astype(np.int64)
-
-
-def _times(
-    count: int,
-    p50_us: float | None,
-    samples: Sequence[float],
-    lag: float | None,
-    interval: tuple[float, float] | None,
-    step_ns: int = 1,
-) -> Times:
-    values = _nanoseconds(samples)
-    middle = _number(p50_us)
-    p50 = middle * 1000 if middle is not None and middle >= 0 else float(np.median(values)) if len(values) else 0.0
-    low, high = (_number(v) for v in interval) if interval is not None else (None, None)
-    # an interval that does not hold its median is no interval of it
-    bounds = (
-        (low * 1000, high * 1000)
-        if low is not None and high is not None and 0 <= low * 1000 <= p50 <= high * 1000
-        else None
-    )
-    known = lag if lag is not None and isfinite(lag) and -1 <= lag <= 1 else None
-    return Times(max(count, len(values), 0), p50, values, known, bounds, step_ns)
-
-
 def _kernels(row: KernelRow, step_ns: int) -> list[Work]:
     if row.variants:
         return [w for v in row.variants for w in _kernels(v, step_ns)]
-    total = _number(row.total_us)
+    total = number(row.total_us)
     return [
         Work(
             name=row.name,
             short_name=row.short_name,
-            times=_times(row.count, row.p50_us, row.samples_us, row.lag_one, row.p50_ci95_us, step_ns),
+            times=times(row.count, row.p50_us, row.samples_us, row.lag_one, row.p50_ci95_us, step_ns),
             config=row.config or "",
             total_us=max(total, 0.0) if total is not None else 0.0,
-            first_us=_number(row.first_us),
-            dispatch_us=_number(row.dispatch_p50_us),
-            event_reading_us=_number(row.event_reading_us),
+            first_us=number(row.first_us),
+            dispatch_us=number(row.dispatch_p50_us),
+            event_reading_us=number(row.event_reading_us),
             queue="in graph" if row.count and row.in_graph == row.count else row.queue,
         )
     ]
@@ -122,23 +90,24 @@ def _kernels(row: KernelRow, step_ns: int) -> list[Work]:
 
 def _operation(row: OpRow, record: OperationRecord | None, step_ns: int) -> Work:
     count = row.samples_of or max(row.iterations - row.iterations_without_work, 0)
-    times = _times(count, row.self_time_p50_us, row.samples_us, row.lag_one, row.self_time_ci95_us, step_ns)
+    own = times(count, row.self_time_p50_us, row.samples_us, row.lag_one, row.self_time_ci95_us, step_ns)
     work = Work(
         name=row.name,
         short_name=short_names([row.name])[0],
-        times=times,
+        times=own,
         method=row.method,
-        total_us=times.count * times.p50_ns / 1000,
+        total_us=own.count * own.p50_ns / 1000,
         kernels_per_call=row.kernels_per_iteration,
-        dispatch_us=_number(row.dispatch_p50_us),
-        dispatch_samples_us=[v for v in row.dispatch_samples_us if isfinite(v) and 0 <= v <= _LIMIT_US],
-        event_reading_us=_number(row.readings_replayed.get("event_pair") or row.readings.get("event_pair")),
-        span_us=_number(row.span_p50_us),
-        period_us=_number(row.period_p50_us),
+        dispatch_us=number(row.dispatch_p50_us),
+        dispatch_samples_us=[v for v in row.dispatch_samples_us if isfinite(v) and 0 <= v <= LIMIT_US],
+        event_reading_us=number(row.readings_replayed.get("event_pair") or row.readings.get("event_pair")),
+        span_us=number(row.span_p50_us),
+        period_us=number(row.period_p50_us),
         queue=row.queue,
         symbols=_symbols(row.symbols),
         seen=frozenset(n for n in _MACHINE if (how := row.symbol_sources.get(n, "")) and how not in UNSEEN.values() and not how.startswith(("typical", "256 MiB"))),
-        readings_us={p: _number(v) for p, v in row.readings.items()},
+        readings_us={p: number(v) for p, v in row.readings.items()},
+        flush={"self-time": "cleared" if row.clear_p50_us is not None else "not cleared"},
     )  # fmt: skip
     return _with_record(work, record)
 
@@ -147,18 +116,24 @@ def _with_record(work: Work, record: OperationRecord | None) -> Work:
     """Return the work with what its capture knew: measured protocols, inputs, cache, whether the result was right."""
     if record is None:
         return work
-    flush, check = record.flush, record.correctness
-    measured = {p.protocol: _times(p.n, p.p50_us, p.samples_us, None, p.ci95_us) for p in record.protocols if p.p50_us}
+    check = record.correctness
+    measured = {p.protocol: times(p.n, p.p50_us, p.samples_us, None, p.ci95_us) for p in record.protocols if p.p50_us}
     return replace(
         work,
         measured=measured,
         inputs=dict(record.inputs),
-        flush=flush.kind + (f" of {flush.buffer_bytes} bytes" if flush.buffer_bytes else ""),
+        flush=work.flush | _cleared(record),
         captured=True,
         checked=check.passed is True,
         bytes_moved=record.bytes_moved,
         wrong=(check.reason or "it differs from the reference") if check.passed is False else "",
     )
+
+
+def _cleared(record: OperationRecord) -> dict[str, str]:
+    """Return how the cache was treated under each protocol that was measured: what one did says nothing of another."""
+    sizes = {p.protocol: p.parameters.get("clear_bytes") for p in record.protocols if p.p50_us}
+    return {protocol: f"cleared, {size} bytes" if size else "not cleared" for protocol, size in sizes.items()}
 
 
 def _captured(record: OperationRecord) -> Work:
@@ -170,13 +145,13 @@ def _captured(record: OperationRecord) -> Work:
 def _symbols(values: dict[str, float | list[float]]) -> Symbols | None:
     """Return the symbols in nanoseconds, None where the report has no whole set."""
 
-    def times(name: str) -> tuple[float, ...]:
+    def kept(name: str) -> tuple[float, ...]:
         found = values.get(f"{name}_us")
         listed = found if isinstance(found, list) else [found] if found is not None else []
-        return tuple(v * 1000 for v in listed if _number(v) is not None)
+        return tuple(v * 1000 for v in listed if number(v) is not None)
 
-    dispatch, kernels = times("dispatch"), times("kernels")
-    machine = {n: t[0] for n in _MACHINE if (t := times(n))}
+    dispatch, kernels = kept("dispatch"), kept("kernels")
+    machine = {n: t[0] for n in _MACHINE if (t := kept(n))}
     if not dispatch or len(machine) < len(_MACHINE):
         return None
     try:

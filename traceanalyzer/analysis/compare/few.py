@@ -1,0 +1,55 @@
+"""Ratios of few values: where there are under six on a side no interval of a median means anything.
+
+The ratio is given with its range: the least and the greatest that a value of the head is of a value of the base. A
+difference is called only where every value of one side lies beyond every value of the other, by more than the border,
+and where that is no chance: either so many values separate by chance in under one of twenty cases (the count of orders,
+as in the rank-sum test), or Student's t on the logarithms says so. A single value per side has no scatter of its own:
+it is taken to be :data:`PRIOR_SCATTER`, what steps of one run have been seen to differ by.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from traceanalyzer.analysis.compare.statistics import Ratio, Times
+
+FEW = 6
+PRIOR_SCATTER = 0.05
+CHANCE = 0.05
+_T975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+
+
+def compare_few(base: Times, head: Times, same_within: float) -> tuple[Ratio, str]:
+    """Return the ratio of the medians with the range of all ratios as its interval, and the verdict."""
+    x, y = (np.asarray(t.values, dtype=np.float64) for t in (base, head))
+    nothing = np.empty(0)
+    counts = (float(base.count), float(head.count))
+    if base.p50_ns <= 0 or head.p50_ns <= 0 or not len(x) or not len(y) or min(x.min(), y.min()) <= 0:
+        return Ratio(None, None, nothing, counts, False, False, None, "a side has no time to compare"), "UNDECIDED"
+    ratio = head.p50_ns / base.p50_ns
+    low, high = float(y.min() / x.max()), float(y.max() / x.min())
+    found = Ratio(ratio, (min(low, ratio), max(high, ratio)), nothing, counts, False, False, None, _reason(base, head))
+    if high < 1 - same_within or low > 1 + same_within:
+        return found, ("FASTER" if high < 1 else "SLOWER") if _no_chance(np.log(x), np.log(y)) else "UNDECIDED"
+    same = low >= 1 - same_within and high <= 1 + same_within and min(len(x), len(y)) > 1
+    return found, "SAME" if same else "UNDECIDED"
+
+
+def _no_chance(
+    x: np.ndarray[tuple[int, ...], np.dtype[np.float64]], y: np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+) -> bool:
+    n, m = len(x), len(y)
+    if 2 / math.comb(n + m, n) <= CHANCE:
+        return True
+    free = n + m - 2
+    squares = float(((x - x.mean()) ** 2).sum() + ((y - y.mean()) ** 2).sum())
+    # so few values know their scatter badly: it is taken for no less than a fifth of what steps are seen to differ by
+    scatter = max(math.sqrt(squares / free), PRIOR_SCATTER / 5) if free else PRIOR_SCATTER
+    t = _T975[min(free, len(_T975)) - 1] if free else 1.96
+    return abs(float(y.mean() - x.mean())) > t * scatter * math.sqrt(1 / n + 1 / m)
+
+
+def _reason(base: Times, head: Times) -> str:
+    return f"n {base.count} and {head.count}: the range of all values stands in for an interval"

@@ -1,0 +1,35 @@
+"""A unit of one side of a comparison, from wherever it was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from traceanalyzer.analysis.compare.statistics import Times
+
+
+@dataclass(frozen=True)
+class Part:
+    """One kernel, copy or fill per repeat: how often it runs, and the time it adds on its stream (ns)."""
+
+    name: str
+    count: float
+    time_ns: float
+
+
+@dataclass(frozen=True)
+class UnitSide:
+    """A unit as :class:`traceanalyzer.analysis.units.model.Unit` has it; ``work`` and ``operators`` are per repeat."""
+
+    name: str
+    method: str
+    repeats: int
+    coverage: float
+    kernels: float
+    launches: float
+    period: Times
+    duration: Times
+    busy: Times
+    self_time: Times
+    exclusive: Times
+    work: list[Part]
+    operators: dict[str, float] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Units: what a run repeats, as comparisons of whole runs need it."""

@@ -1,0 +1,50 @@
+"""The units of a run, frozen into rows of a report; made only where a comparison may follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from traceanalyzer.analysis import stats, steadiness
+from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.analysis.units.find import units
+from traceanalyzer.report.unit_model import UnitRow, UnitSeries, UnitWork
+from traceanalyzer.trace.tables import Int64
+
+PER_SERIES = 256
+"""Most samples of one time of a unit: five times of at most 17 units stay under 22,000 numbers."""
+
+
+def unit_rows(analysis: Analysis, clean: Callable[[str], str]) -> list[UnitRow]:
+    """Return the units of a trace, the whole trace last; names are cleaned of folders."""
+    return [
+        UnitRow(
+            name=clean(u.name),
+            method=u.method,
+            repeats=u.repeats,
+            coverage=round(u.coverage, 6),
+            kernels_per_repeat=u.kernels_per_repeat,
+            launches_per_repeat=float(np.median(u.launches)) if len(u.launches) else 0.0,
+            period=_series(u.period_ns),
+            duration=_series(u.duration_ns),
+            busy=_series(u.busy_ns),
+            self_time=_series(u.self_ns),
+            exclusive=_series(u.exclusive_ns),
+            work=[UnitWork(clean(w.name), w.count, w.time_ns / 1000) for w in u.work],
+            operators={clean(name): count for name, count in u.operators.items()},
+        )
+        for u in units(analysis)
+    ]
+
+
+def _series(values: Int64) -> UnitSeries:
+    n = min(len(values), PER_SERIES)
+    at = np.linspace(0, len(values) - 1, n).round().astype(np.int64) if n else np.empty(0, dtype=np.int64)
+    middle, lag = stats.median(values), steadiness.lag_one(values)
+    return UnitSeries(
+        n=len(values),
+        p50_us=None if middle is None else round(middle / 1000, 6),
+        samples_us=[v / 1000 for v in values[at].tolist()],
+        lag_one=None if lag is None else round(lag, 6),
+    )
