@@ -306,7 +306,8 @@ def test_many_kernels_and_operations_fit_a_comment(tmp_path):
 def test_the_example_of_the_docs_is_what_the_command_prints(mmcv, triton):
     page = (Path(__file__).resolve().parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
     shown = page.partition("```text\n")[2].partition("```")[0]
-    assert run(mmcv, triton).startswith(shown)
+    # a terminal wraps where it ends
+    assert " ".join(run(mmcv, triton).split()).startswith(" ".join(shown.split()))
 
 
 def test_the_coverage_of_the_docs_names_every_kind_that_is_studied():
@@ -370,9 +371,7 @@ def test_a_limit_that_is_no_number_is_refused_and_opens_no_gate(mmcv, triton, op
     assert f"'{value}' is no " in run(triton, mmcv, option, value, code=2)
 
 
-@pytest.mark.parametrize(
-    ("value", "says"), [("1", "Same"), ("2", "Same"), ("1e9", "Same"), ("0", "Faster")]
-)
+@pytest.mark.parametrize(("value", "says"), [("1", "Same"), ("2", "Same"), ("1e9", "Same"), ("0", "Faster")])
 def test_any_share_of_the_same_can_be_computed_with_and_is_the_one_that_is_told(mmcv, triton, value, says):
     said = run(mmcv, triton, "--threshold", f"same_within={value}")
     assert said.startswith(says) and "within 1 %" not in said

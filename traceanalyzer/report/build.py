@@ -41,8 +41,8 @@ def build_report(analysis: Analysis, findings: list[Finding], abstentions: list[
     ops = op_rows(analysis, clean, {row.name: row.short_name for row in (*copies, *kernels)})
     run_units: list[UnitRow] = []
     if analysis.options.samples:
-        from traceanalyzer.report.samples import with_samples
         from traceanalyzer.report.run_units import unit_rows
+        from traceanalyzer.report.samples import with_samples
 
         ops, kernels = with_samples(analysis, ops, kernels)
         run_units = unit_rows(analysis, clean)
