@@ -66,7 +66,7 @@ def _placed(frame: pd.DataFrame, rows: list[dict[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
     for place, (name, dtype) in enumerate({"device": "Int64", "owner": "string", "window": "string"}.items()):
-        frame.insert(place, name, pd.array([r[name] for r in rows], dtype=dtype))
+        frame.insert(place, name, pd.array([r[name] for r in rows], dtype=dtype))  # type: ignore[call-overload]
     return frame
 
 

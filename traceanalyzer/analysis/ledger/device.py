@@ -27,6 +27,10 @@ from traceanalyzer.analysis.ledger.worth import Timeline, Worth
 from traceanalyzer.analysis.recurrence import Recurrence, recurrence
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int8, Int64, Trace
 
+_NOT_THE_HOSTS = [
+    int(c) for c in (LedgerClass.DEVICE_GAP, LedgerClass.INSIDE_LAUNCH, LedgerClass.DEVICE_WAIT, LedgerClass.UNLINKED)
+]
+"""Idle classes for which no line of the host is the cause."""
 STALL_FLOOR_NS = 100_000
 STALL_FACTOR = 20
 """A launch call over both is not what a launch costs: its first use, or a stall."""
@@ -106,7 +110,7 @@ class DeviceLedger:
     def lines(self) -> tuple[Int64, Int64, Int64]:
         """Return (segment, number of a frame's name, nanoseconds): in which line of the user's own code the host was meanwhile.
 
-        Of segments in which the device was idle, on the thread that made the call which ends them; empty without Python stacks.
+        Of segments in which the device was idle because of the host, on the thread that made the call which ends them; empty without Python stacks.
         """
         return self.find_lines(self)
 
@@ -227,7 +231,7 @@ class LedgerMaker:
         )
 
     def _lines(self, ledger: DeviceLedger) -> tuple[Int64, Int64, Int64]:
-        idle = np.flatnonzero(ledger.interval >= 0)
+        idle = np.flatnonzero((ledger.interval >= 0) & ~np.isin(ledger.cls, _NOT_THE_HOSTS))
         thread = ledger.idle.thread[ledger.interval[idle]]
         found = self._host.users_lines(ledger.start[idle], ledger.end[idle], thread)
         return idle[found.of], found.row, found.end - found.start

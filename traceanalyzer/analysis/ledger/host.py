@@ -309,15 +309,21 @@ def _held(
 
     ``row`` of the pieces numbers ``rows``.
     """
-    wanted = np.unique(thread[thread != NO_THREAD])
     none = np.empty(0, dtype=np.int64)
-    if not len(wanted) or not len(rows.start):
+    if not len(thread) or not len(rows.start):
+        return Pieces(none, none, none, none), asked
+    seen = np.zeros(int(thread.max()) + 2, dtype=bool)
+    seen[thread + 1] = True  # NO_THREAD comes first
+    wanted = np.flatnonzero(seen[1:])
+    if not len(wanted):
         return Pieces(none, none, none, none), asked
     low, high = int(asked.start.min()), int(asked.end.max())
     width = high - low + 1
     place = np.full(int(max(rows.thread.max(), wanted.max())) + 2, NOTHING, dtype=np.int64)
     place[wanted] = np.arange(len(wanted))
     most = max(1, (1 << 62) // width)
+    near = np.flatnonzero((rows.end > low) & (rows.start < high))
+    of_row = place[rows.thread[near]]
     held: list[Pieces] = []
     left: list[_Asked] = []
     nobody = thread == NO_THREAD
@@ -325,12 +331,12 @@ def _held(
         left.append(_Asked(asked.start[nobody], asked.end[nobody], asked.of[nobody]))
     # one axis for all threads; more than fit into 64 bits take several axes
     for first in range(0, len(wanted), most):
-        group = place[rows.thread] - first
-        mine = np.flatnonzero((group >= 0) & (group < most) & (rows.end > low) & (rows.start < high))
+        group = of_row - first
+        mine = near[(group >= 0) & (group < most)]
         own = np.flatnonzero(~nobody & (place[thread] >= first) & (place[thread] < first + most))
         base = (place[thread[own]] - first) * width - low
         start, end = asked.start[own] + base, asked.end[own] + base
-        shift = group[mine] * width - low
+        shift = group[(group >= 0) & (group < most)] * width - low
         row_start, row_end = np.maximum(rows.start[mine], low) + shift, np.minimum(rows.end[mine], high) + shift
         ordered = np.argsort(start, kind="stable")
         touched = overlapping(row_start, row_end, *_union(start[ordered], end[ordered]))
