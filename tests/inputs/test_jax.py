@@ -205,3 +205,12 @@ def test_a_trace_of_the_host_alone_is_of_jax_too(tmp_path):
     events = [*process(2, "/host:CPU"), row(2, 5, "PjitFunction(f)", 0, 2)]
     trace = read(write_events(tmp_path / "t.json", *events))
     assert trace.meta.flavour == "jax" and len(trace.ranges) == 1
+
+
+def test_graph_launches_of_several_processes_are_linked(tmp_path):
+    events = [*process(1, "/device:GPU:0"), lane(1, 7, "Stream #7"), *process(2, "/host:CPU"), *process(3, "/host:CPU")]
+    for host in (2, 3):
+        events += [row(host, 5, "cuGraphLaunch (CudaGraph:1)", 0, 2, correlation_id=str(host))]
+        events += [row(1, 7, "k", 10 * host, 3, correlation_id=str(host))]
+    trace = read(write_events(tmp_path / "t.json", *events))
+    assert (trace.activities.call != NO_ROW).all()
