@@ -8,6 +8,7 @@ import os
 import numpy as np
 import pytest
 
+import traceanalyzer as ta
 from tests.inputs.samples import INPUTS, lane, needs_samples, process, row, write_events
 from tests.inputs.xplane_writer import Plane, message, number
 from traceanalyzer.errors import TraceFormatError
@@ -214,3 +215,11 @@ def test_graph_launches_of_several_processes_are_linked(tmp_path):
         events += [row(1, 7, "k", 10 * host, 3, correlation_id=str(host))]
     trace = read(write_events(tmp_path / "t.json", *events))
     assert (trace.activities.call != NO_ROW).all()
+
+
+def test_a_name_that_holds_the_mark_of_a_number_is_a_name(tmp_path):
+    events = [*process(1, "/device:GPU:0"), lane(1, 7, "Stream #7"), *process(2, "/host:CPU")]
+    for i, name in enumerate(("PjitFunction(f_\0)", "PjitFunction(f_1)", "PjitFunction(f_2)")):
+        events += [row(2, 5, name, 100 * i, 50), row(2, 5, "cuLaunchKernel", 100 * i + 1, 2, correlation_id=str(i + 1))]
+        events += [row(1, 7, "k", 100 * i + 10, 3, correlation_id=str(i + 1))]
+    assert len(ta.analyze(write_events(tmp_path / "t.json", *events)).data.kernels) == 1
