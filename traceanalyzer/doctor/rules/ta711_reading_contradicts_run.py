@@ -105,7 +105,7 @@ class ReadingContradictsRun(Rule):
     )  # fmt: skip
     negative: ClassVar[tuple[Example, ...]] = (
         Example("pairs that read the kernel", loop(40, 10, 30), sidecar=lambda: _measured(event_pair=30, do_bench=30.1)),
-        Example("a wall clock of half as much again as its prediction", loop(40, 10, 30), sidecar=lambda: _measured(wall_sync_once=52)),
+        Example("a wall clock of half as much again as its prediction", loop(40, 10, 30), sidecar=lambda: _measured(wall_sync_once=75)),
         Example("nothing was measured", loop(40, 10, 30), sidecar=captured),
     )  # fmt: skip
 
