@@ -1,6 +1,6 @@
 """Mutates traces and looks at every output: no crash, no hang, no negative time, no share over 100 %, no NaN in JSON.
 
-Usage: python benchmarks/fuzz.py [--inputs N] [--seed S] [--limit SECONDS] [--keep DIR] [TRACE ...]
+Usage: python benchmarks/fuzz.py [--inputs N] [--seed S] [--limit SECONDS] [--keep DIR] [--seconds T] [TRACE ...]
 
 Without TRACE the samples of this repository are mutated. The same seed makes the same inputs. Exit code 1 if anything is found;
 ``--keep`` writes each input that shows a fault.
@@ -16,6 +16,7 @@ import re
 import signal
 import sys
 import tempfile
+import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
@@ -284,7 +285,9 @@ def _in_text(form: str, text: str) -> list[str]:
     return found
 
 
-def run(paths: list[Path], inputs: int, seed: int, limit: float, keep: Path | None) -> Counter[str]:
+def run(
+    paths: list[Path], inputs: int, seed: int, limit: float, keep: Path | None, seconds: float | None = None
+) -> Counter[str]:
     """Return each kind of fault with the number of inputs that show it."""
     from traceanalyzer.api import examine, read
     from traceanalyzer.options import AnalysisOptions
@@ -292,9 +295,13 @@ def run(paths: list[Path], inputs: int, seed: int, limit: float, keep: Path | No
     seeds = [load(p) for p in paths]
     base = examine(read(ROOT / "samples" / "cpu_bound_loop.json"), AnalysisOptions(samples=True))[2]
     counted: Counter[str] = Counter()
+    until = None if seconds is None else time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "input.json"
         for number in range(inputs):
+            if until is not None and time.monotonic() > until:
+                counted[f"stopped after {number} inputs"] = 1
+                break
             rng = random.Random(f"{seed}/{number}")
             file.write_bytes(mutated(rng, rng.choice(seeds)))
             for fault in set(faults(file, base, limit)):
@@ -314,6 +321,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=float, default=5.0)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--seconds", type=float, help="stop then")
     asked = parser.parse_args()
     counted = run(
         asked.traces or sorted((ROOT / "samples").glob("*.json")), asked.inputs, asked.seed, asked.limit, asked.keep

@@ -171,7 +171,7 @@ def module_of(where: str) -> ModuleType:
         raise OptionError(
             "no_such_module", f"there is no module '{where}'", hint="give MODULE:FUNCTION or FILE.py:FUNCTION"
         )
-    return _imported(where, lambda: importlib.importmodule_of(where))
+    return _imported(where, lambda: importlib.import_module(where))
 
 
 def _executed(spec: Any, module: ModuleType) -> ModuleType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,8 +10,14 @@ from traceanalyzer import quantities
 from traceanalyzer.errors import OptionError
 from traceanalyzer.quantities import UNIT_NS, QuantityError
 
+if TYPE_CHECKING:
+    _Number = click.ParamType[float]
+    _AnyType = click.ParamType[Any]
+else:  # a generic type from click 8.2 on
+    _Number = _AnyType = click.ParamType
 
-class Duration(click.ParamType):
+
+class Duration(_Number):
     """A time with a unit, e.g. ``40us``; a number alone is in the unit ``bare``, in which the value is given, too."""
 
     name = "duration"
@@ -30,7 +36,7 @@ class Duration(click.ParamType):
         return found
 
 
-class Percentage(click.ParamType):
+class Percentage(_Number):
     """A percentage, with or without the sign."""
 
     name = "percentage"
@@ -42,7 +48,7 @@ class Percentage(click.ParamType):
         )
 
 
-class Number(click.ParamType):
+class Number(_Number):
     """A finite number from 0 up."""
 
     name = "number"
@@ -55,7 +61,7 @@ class Number(click.ParamType):
 
 
 def _read(
-    kind: click.ParamType, reader: Any, text: str, param: click.Parameter | None, ctx: click.Context | None, *more: str
+    kind: _AnyType, reader: Any, text: str, param: click.Parameter | None, ctx: click.Context | None, *more: str
 ) -> float:
     try:
         found: float = reader(text, *more)

@@ -108,6 +108,9 @@ class EventReadingMisleads(Rule):
         )
         at = lead.rows[analysis.readings.known[lead.rows] & analysis.waits.opens_call[lead.rows]]
         middle = at[np.argsort(np.abs(analysis.readings.reading_ns[at] - lead.reading_p50_ns), kind="stable")][:3]
+        latency = analysis.readings.latency_ns.get(lead.device)
+        if latency is not None and latency < 0:
+            latency = None  # offset clocks: what is measured is not the latency alone
         return [
             self.finding(
                 Severity.WARNING if tested and share >= analysis.options.threshold(READING_GRAVE_SHARE) else Severity.NOTE, Grade.DERIVED, Subject(SubjectKind.KERNEL, name=full),
@@ -118,7 +121,7 @@ class EventReadingMisleads(Rule):
                     "kernels": len(misled), "share_of_kernel_time": round(share, 6),
                     "event_reading_us": us(lead.reading_p50_ns), "self_time_p50_us": us(lead.time.p50_ns),
                     "inflation": round(lead.inflation, 3), "threshold_ratio": ratio, "threshold_excess_us": excess,
-                    "launch_latency_us": us(analysis.readings.latency_ns.get(lead.device)),
+                    "launch_latency_us": us(latency),
                 },
                 [
                     activity_evidence(analysis, row, f"would read {show_us(int(analysis.readings.reading_ns[row]))}")
