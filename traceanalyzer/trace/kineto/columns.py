@@ -126,8 +126,8 @@ class Columns:
             {
                 "start_ns": column_to_ns([r.ts for r in rows]),
                 "dur_ns": column_to_ns([r.dur for r in rows]),
-                "pid": store.pids.codes(_id_texts([r.pid for r in rows])),
-                "tid": store.tids.codes(_id_texts([r.tid for r in rows])),
+                "pid": _id_codes(store.pids, [r.pid for r in rows]),
+                "tid": _id_codes(store.tids, [r.tid for r in rows]),
                 "name": store.frame_names.codes([r.name for r in rows]),
             },
         )
@@ -390,12 +390,12 @@ def _as_row(name: str, ph: str, row: LooseRow) -> Row:
     return Row(name, ph, row.pid, row.tid, row.ts, row.dur, row.args)
 
 
-def _id_texts(values: list[Any]) -> list[bytes]:
-    """Return ids as the text of them, decoded (Python frames) or not."""
-    if any(type(v) is Raw for v in values[:1]):
-        return _texts(values)
-    known = {v: v.encode() if type(v) is str else str(v).encode() for v in set(values)}
-    return [known[v] for v in values]
+def _id_codes(table: Interner, values: list[Any]) -> npt.NDArray[np.int32]:
+    """Return the codes of ids that are decoded (Python frames) or still text."""
+    if values and type(values[0]) is Raw:
+        return table.codes(_texts(values))
+    known = {v: table[str(v).encode("utf-8", "surrogatepass")] for v in set(values)}
+    return np.fromiter(map(known.__getitem__, values), dtype=np.int32, count=len(values))
 
 
 def _texts(raws: list[Raw]) -> list[bytes]:
