@@ -55,7 +55,6 @@ def test_annotate_copies_chrome_json_and_refuses_the_rest(path, tmp_path):
 def test_flavours_of_one_run_are_compared():
     said = invoke("compare", INPUTS / "rocm" / "matmul.rpd", INPUTS / "rocm" / "matmul_rpd.json")
     assert "Cijk" in said and "another configuration" not in said
-    assert "ratio 0.9" in said  # whole microseconds are rounded down in one of them
 
 
 @needs_samples

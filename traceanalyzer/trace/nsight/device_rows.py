@@ -65,8 +65,8 @@ def read_kernels(database: Database, store: Store, processes: Processes) -> None
             (placed | {"config": config_codes(given, store.configs), "graph_node": block["graphNodeId"]}, Ids(names))
         )
     code_of = codes_of_names(database, [names for _, names in found], store.names)
-    for columns_of_block, names in found:
-        store.put(RowKind.KERNEL, columns_of_block | {"name": names.coded(code_of)})
+    for columns_of_block, ids in found:
+        store.put(RowKind.KERNEL, columns_of_block | {"name": ids.coded(code_of)})
 
 
 def read_copies(database: Database, store: Store, processes: Processes) -> Migrations:
