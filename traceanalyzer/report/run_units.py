@@ -33,6 +33,8 @@ def unit_rows(analysis: Analysis, clean: Callable[[str], str]) -> list[UnitRow]:
             exclusive=_series(u.exclusive_ns),
             work=[UnitWork(clean(w.name), w.count, w.time_ns / 1000) for w in u.work],
             operators={clean(name): count for name, count in u.operators.items()},
+            period_ledger_us={c: ns / 1000 for c, ns in u.period_ledger.items()},
+            duration_ledger_us={c: ns / 1000 for c, ns in u.duration_ledger.items()},
         )
         for u in units(analysis)
     ]

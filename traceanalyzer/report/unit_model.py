@@ -33,7 +33,8 @@ class UnitRow:
     it. ``period``: first device row to the first of the next repeat. ``duration``: begin of the host's window (else of the first
     row) to the later of its end and the last row's. ``busy``: union of the rows. ``self_time`` sums the kernels, ``exclusive``
     counts their overlap on one stream once. ``launches``: launch calls, median per repeat. ``work``: the 400 largest by time;
-    ``operators``: how often the host began each of the framework's operators, over all repeats.
+    ``operators``: how often the host began each of the framework's operators, over all repeats. ``period_ledger_us``,
+    ``duration_ledger_us``: classes of the ledger in the repeat of median length; they add up to the median.
     """
 
     name: str
@@ -49,3 +50,5 @@ class UnitRow:
     exclusive: UnitSeries
     work: list[UnitWork] = field(default_factory=list)
     operators: dict[str, int] = field(default_factory=dict)
+    period_ledger_us: dict[str, float] = field(default_factory=dict)
+    duration_ledger_us: dict[str, float] = field(default_factory=dict)

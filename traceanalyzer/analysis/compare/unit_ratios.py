@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from traceanalyzer.analysis.compare.few import FEW, compare_few
+from traceanalyzer.analysis.compare.ledger_terms import LedgerTerm, ledger_terms
 from traceanalyzer.analysis.compare.matching import FEW_KERNELS
 from traceanalyzer.analysis.compare.pairing import UnitPair
 from traceanalyzer.analysis.compare.populations import WIDEST, Populations, populations
@@ -51,6 +52,7 @@ class UnitResult:
     step: bool
     overlapping: bool
     mean_ratio: float | None
+    terms: list[LedgerTerm] = field(default_factory=list)
 
     @property
     def headline(self) -> Measured | None:
@@ -81,9 +83,10 @@ def unit_result(pair: UnitPair, same_within: float, metric: str | None = None, s
     chosen = metric or ("period" if step else "busy")
     if chosen not in found and metric is None:
         chosen = next((m for m in ("period", "busy", "self") if m in found), chosen)
-    return UnitResult(
-        pair, found, (base.launches, head.launches / scale), chosen, step, overlapping, _mean_ratio(found.get("period"))
-    )
+    mean = _mean_ratio(found.get("period"))
+    launches = (base.launches, head.launches / scale)
+    terms = ledger_terms(base, head, kind == "start-to-start", scale)
+    return UnitResult(pair, found, launches, chosen, step, overlapping, mean, terms)
 
 
 def _periods(base: UnitSide, head: UnitSide) -> tuple[str, Times, Times]:

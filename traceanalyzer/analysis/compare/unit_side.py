@@ -18,7 +18,7 @@ class Part:
 
 @dataclass(frozen=True)
 class UnitSide:
-    """A unit as :class:`traceanalyzer.analysis.units.model.Unit` has it; ``work`` and ``operators`` are per repeat."""
+    """A unit as :class:`traceanalyzer.analysis.units.model.Unit` has it; ``work`` and ``operators`` are per repeat; ledgers in ns by class."""
 
     name: str
     method: str
@@ -33,3 +33,5 @@ class UnitSide:
     exclusive: Times
     work: list[Part]
     operators: dict[str, float] = field(default_factory=dict)
+    period_ledger: dict[str, float] = field(default_factory=dict)
+    duration_ledger: dict[str, float] = field(default_factory=dict)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from traceanalyzer.analysis.ledger import DeviceLedger
 from traceanalyzer.analysis.units.exclusive import exclusive_ns
 from traceanalyzer.analysis.units.measure import measured
 from traceanalyzer.analysis.units.model import ASKED, CAPTURED, PATTERN, REPLAY, WHOLE, Places, Unit
 from traceanalyzer.analysis.units.ranges import range_units
+from traceanalyzer.analysis.units.window_ledger import middle_ledger
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.tables import NO_ROW, Int64
 
@@ -51,7 +53,18 @@ def units(analysis: Analysis) -> list[Unit]:
     ]
     first = (CAPTURED, ASKED)
     found.sort(key=lambda u: (u.method not in first, -u.coverage))
-    return [*found[:MOST_UNITS], replace(everything, coverage=1.0)]
+    kept = [*found[:MOST_UNITS], replace(everything, coverage=1.0)]
+    if len(analysis.ledgers) != 1:
+        return kept
+    return [_with_ledgers(u, analysis.ledgers[0]) for u in kept]
+
+
+def _with_ledgers(unit: Unit, ledger: DeviceLedger) -> Unit:
+    return replace(
+        unit,
+        period_ledger=middle_ledger(ledger, unit.first_ns[:-1], unit.first_ns[1:]),
+        duration_ledger=middle_ledger(ledger, unit.opened_ns, unit.opened_ns + unit.duration_ns),
+    )
 
 
 def _replays(analysis: Analysis) -> list[Places]:

@@ -64,6 +64,8 @@ def measured(trace: Trace, places: Places, clear: Bool, exclusive: Int64) -> Uni
         launches=_distinct(which, calls, len(parts)),
         work=_work(trace, every, own),
         operators=operators(trace, windows),
+        first_ns=np.sort(first),
+        opened_ns=opened,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from traceanalyzer.trace.tables import Int64
 
@@ -43,7 +43,9 @@ class Unit:
     host's window (else of the first row) to the later of its end and the last row's end. ``busy_ns``: union of the rows;
     ``self_ns``: sum of the kernels; ``exclusive_ns``: the same with overlap on one stream counted once. ``launches``: launch
     calls. ``coverage``: share of the device's self-time that lies in the unit. ``operators``: how often the host began each of the framework's operators in the unit's
-    windows. Cache clears count in none of them.
+    windows. Cache clears count in none of them. ``first_ns``: first device rows, in order;
+    ``opened_ns`` where each duration begins. ``period_ledger``, ``duration_ledger``: classes of the ledger in the repeat of median length, which
+    add up to the median; empty where rows lie on several devices.
     """
 
     name: str
@@ -59,3 +61,7 @@ class Unit:
     launches: Int64
     work: list[Work]
     operators: dict[str, int]
+    first_ns: Int64
+    opened_ns: Int64
+    period_ledger: dict[str, float] = field(default_factory=dict)
+    duration_ledger: dict[str, float] = field(default_factory=dict)

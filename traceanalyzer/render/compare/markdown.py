@@ -9,6 +9,7 @@ from traceanalyzer.render import format as show
 from traceanalyzer.render.base import Compared, RenderSettings
 from traceanalyzer.render.blocks import Block
 from traceanalyzer.render.compare import blocks as parts
+from traceanalyzer.render.compare import units
 from traceanalyzer.render.escape import markdown, markdown_code
 from traceanalyzer.render.markdown import MAX_CHARACTERS, MAX_LINES, pipe_table
 from traceanalyzer.render.marker import marker
@@ -91,6 +92,15 @@ def _one(data: ComparisonData, limits: _Limits, several: bool) -> list[str]:
     lines = [title, "", f"**{markdown(data.verdict.headline, limits.sentence).strip()}**", ""]
     about = markdown(". ".join(parts.about(data)), limits.sentence)
     lines += [f"Base {markdown_code(data.base.name, 80)}, head {markdown_code(data.head.name, 80)}. {about}.", ""]
+    if data.basis == "units" and limits.ops:
+        for unit in data.units[:1]:
+            lines += _table(units.ratios(unit), limits)
+            if (block := units.why(unit, 4)) is not None:
+                lines += _table(block, limits)
+            if not several and (block := units.parts(unit, min(limits.kernels, 8))) is not None:
+                lines += _folded(block.title, _table(block, limits))
+        lines += _findings(data.findings, limits)
+        return lines if several else lines + _folded("Sides and conditions", _conditions(data, limits))
     operations = parts.operations(data, limits.ops) if limits.ops else None
     kernels = parts.kernels(data, limits.kernels)
     if operations is not None:

@@ -10,6 +10,7 @@ from traceanalyzer.render import format as show
 from traceanalyzer.render.base import Compared, RenderSettings
 from traceanalyzer.render.blocks import LADDER_TITLES, Block
 from traceanalyzer.render.compare import blocks as parts
+from traceanalyzer.render.compare import units
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.page.assets import page_assets, page_data
 from traceanalyzer.render.page.charts import NAME, distribution_data
@@ -65,7 +66,10 @@ def _overall(found: Sequence[ComparisonData]) -> str:
 
 
 def _comparison(data: ComparisonData, number: int, several: bool, texts: set[str], top: int) -> dict[str, Any]:
-    blocks = [parts.operations(data, top), parts.kernels(data, top)]
+    blocks: list[Block | None] = []
+    for unit in data.units[:LADDERS]:
+        blocks += [units.ratios(unit), units.why(unit, 12), units.parts(unit, top)]
+    blocks += [parts.operations(data, top), parts.kernels(data, top)]
     more = [parts.unmatched(data, "gone", top), parts.unmatched(data, "new", top), parts.differences(data)]
     ladders = [b for op in data.ops[:LADDERS] if (b := parts.ladder(op)) is not None]
     return {

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from traceanalyzer.render.base import WIDTH, Compared, RenderSettings
-from traceanalyzer.render.blocks import numbers
+from traceanalyzer.render.blocks import Block, numbers
 from traceanalyzer.render.compare import blocks as parts
+from traceanalyzer.render.compare import units
 from traceanalyzer.render.console import render_blocks
 from traceanalyzer.report.compare.model import ComparisonData
 from traceanalyzer.report.model import FindingRow
 
-_FINDINGS, _LADDERS, _REASONS = 30, 3, 30
+_FINDINGS, _LADDERS, _REASONS, _DECIDING = 30, 3, 30, 8
 
 
 def render_comparison_console(found: Sequence[ComparisonData], *, top: int = 20, width: int = WIDTH) -> str:
@@ -22,6 +23,12 @@ def render_comparison_console(found: Sequence[ComparisonData], *, top: int = 20,
 def _one(data: ComparisonData, top: int, width: int) -> str:
     inverted = [op for op in data.ops if op.flips]
     laddered = inverted or [op for op in data.ops if op.winners][:1]
+    blocks: list[Block | None] = []
+    if data.basis == "units":
+        for unit in data.units[:_LADDERS]:
+            blocks += [units.ratios(unit), units.why(unit), units.parts(unit, min(top, _DECIDING))]
+        blocks += [parts.sides(data), parts.differences(data)]
+        return _text(data, blocks, width)
     blocks = [
         parts.operations(data, top),
         *(parts.ladder(op) for op in laddered[:_LADDERS]),
@@ -31,7 +38,11 @@ def _one(data: ComparisonData, top: int, width: int) -> str:
         parts.sides(data),
         parts.differences(data),
     ]
-    lines = parts.about(data)
+    return _text(data, blocks, width)
+
+
+def _text(data: ComparisonData, blocks: list[Block | None], width: int) -> str:
+    lines = parts.about(data) if data.basis != "units" or len(data.units) > 1 else []
     lines += [""] if lines else []
     lines.append(f"Findings ({len(data.findings)})" if data.findings else "Findings: none")
     for finding in data.findings[:_FINDINGS]:

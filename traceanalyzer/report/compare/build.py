@@ -28,7 +28,7 @@ from traceanalyzer.report.compare.model import (
 from traceanalyzer.report.compare.unit_headline import unit_headline
 from traceanalyzer.report.compare.unit_rows import unit_comparison
 from traceanalyzer.report.findings import finding_row
-from traceanalyzer.report.model import Abstention, ReportData
+from traceanalyzer.report.model import Abstention, ReportData, WorthRow
 from traceanalyzer.trace.names import short_names
 
 CLAIM_RULES = ("TA706", "TA709")
@@ -74,7 +74,7 @@ def build_comparison(
         abstentions=abstentions,
         thresholds={n: compared.options.threshold(ANALYSIS_THRESHOLDS[n]) for n in _THRESHOLDS},
         metric=compared.metric,
-        units=[unit_comparison(u) for u in compared.units],
+        units=[unit_comparison(u, _worth_of(base)) for u in compared.units],
     )
 
 
@@ -271,6 +271,13 @@ def _headline(compared: Compared, losses: list[Row], base: ReportData, head: Rep
         if sentence:
             text += f" The ranking depends on the protocol: {sentence}."
     return text + _end_to_end(compared) + (_host_change(base, head) if compared.basis != "nothing" else "")
+
+
+def _worth_of(base: ReportData) -> list[WorthRow]:
+    """Return what the base's ledger says changes are worth, of the device that was busiest."""
+    spans = [row for row in base.ledger if row.window == "span"]
+    busiest = max(spans, key=lambda row: row.classes.get("compute", 0.0), default=None)
+    return busiest.worth if busiest is not None else []
 
 
 def _refusal(compared: Compared) -> str:

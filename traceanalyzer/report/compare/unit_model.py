@@ -48,13 +48,33 @@ class PartChange:
 
 
 @dataclass(frozen=True)
+class LedgerDifference:
+    """One class of the ledger in the repeat of median length; ``saved_us`` add up to the base's period less the head's."""
+
+    what: str
+    base_us: float
+    head_us: float
+    saved_us: float
+
+
+@dataclass(frozen=True)
+class BackTest:
+    """What the base's ledger had said a change would be worth, beside what was measured; factors of the period, base over head."""
+
+    change: str
+    predicted_factor: float
+    measured_factor: float
+
+
+@dataclass(frozen=True)
 class UnitComparison:
     """Two units and what became of them. ``matched_by``: asked, name, inputs, work or whole.
 
     ``shared_work``: share of each side's kernel and copy time that has a counterpart by name; ``scale``: how often the head does the
     base's work (whole traces; its times are divided by it). ``shared_operators``: the same of the framework's operator calls on the host. ``caveats``: other-work, little-work,
     little-time, scaled. ``step``: a step of a run, no
-    kernel under test. ``metric`` is what the headline speaks of. ``mean_ratio`` is that of mean periods. ``parts`` by time saved.
+    kernel under test. ``metric`` is what the headline speaks of. ``mean_ratio`` is that of mean periods. ``parts`` by time saved,
+    ``ledger_difference`` likewise.
     """
 
     name: str
@@ -77,6 +97,8 @@ class UnitComparison:
     mean_ratio: float | None
     ratios: list[UnitRatio]
     parts: list[PartChange] = field(default_factory=list)
+    ledger_difference: list[LedgerDifference] = field(default_factory=list)
+    back_test: BackTest | None = None
 
     def ratio_of(self, metric: str) -> UnitRatio | None:
         """Return the ratio of a metric, None where a side lacks it."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from traceanalyzer.analysis.compare.shared_work import PartPair
 from traceanalyzer.analysis.compare.unit_ratios import METRICS, Measured, UnitResult
-from traceanalyzer.report.compare.unit_model import PartChange, UnitComparison, UnitRatio
+from traceanalyzer.report.compare.back_test import back_test
+from traceanalyzer.report.compare.unit_model import LedgerDifference, PartChange, UnitComparison, UnitRatio
+from traceanalyzer.report.model import WorthRow
 from traceanalyzer.trace.names import short_names
 
 MOST_PARTS = 200
 
 
-def unit_comparison(result: UnitResult) -> UnitComparison:
-    """Return a compared unit as a row."""
+def unit_comparison(result: UnitResult, worth: Sequence[WorthRow] = ()) -> UnitComparison:
+    """Return a compared unit as a row; ``worth`` is what the base's ledger says changes are worth."""
     pair = result.pair
     base, head = pair.base, pair.head
     ratios = [_ratio(m) for name in METRICS if (m := result.measured.get(name)) is not None]
@@ -40,6 +44,11 @@ def unit_comparison(result: UnitResult) -> UnitComparison:
         mean_ratio=_six(result.mean_ratio),
         ratios=ratios,
         parts=_parts(pair.work.pairs[:MOST_PARTS]),
+        ledger_difference=[
+            LedgerDifference(t.cls, round(t.base_ns / 1000, 6), round(t.head_ns / 1000, 6), round(t.saved_ns / 1000, 6))
+            for t in result.terms
+        ],
+        back_test=back_test(result, worth),
     )
 
 

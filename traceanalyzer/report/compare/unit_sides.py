@@ -39,6 +39,8 @@ def _unit(row: UnitRow, step_ns: int) -> UnitSide:
         exclusive=_times(row.exclusive, step_ns),
         work=work,
         operators={name: n / repeats for name, n in row.operators.items() if 0 < n <= _MOST},
+        period_ledger={c: us * 1000 for c, us in row.period_ledger_us.items() if 0 <= us <= _MOST},
+        duration_ledger={c: us * 1000 for c, us in row.duration_ledger_us.items() if 0 <= us <= _MOST},
     )
 
 

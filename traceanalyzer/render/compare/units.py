@@ -1,0 +1,94 @@
+"""The blocks of compared units: the four ratios with their evidence, where the time went, and the kernels that decide."""
+
+from __future__ import annotations
+
+from traceanalyzer.render import format as show
+from traceanalyzer.render.blocks import Block
+from traceanalyzer.render.ledger import word
+from traceanalyzer.report.compare.unit_model import UnitComparison, UnitRatio
+
+_WORDS = {"period": "period", "busy": "device busy", "self": "kernels, overlap once", "launches": "launches"}
+_BASIS = {"start-to-start": "", "window": " (host range to its end)", "span": " (whole trace)"}
+_EVIDENCE = {
+    "asked": "as asked", "name": "one name on both sides", "inputs": "captured for the same inputs", "work": "by the work they share",
+    "whole": "whole traces: no unit is known to be the same",
+}  # fmt: skip
+_OUTSIDE = {"before_first_row": "before the first device row", "after_last_row": "after the last device row"}
+_LEAST_SHARE = 0.02
+
+
+def ratios(unit: UnitComparison) -> Block:
+    """Return the ratios of a unit, the one that the headline speaks of marked, and on what evidence it is one unit."""
+    rows = [_row(r, r.metric == unit.metric) for r in unit.ratios]
+    a, b = unit.shared_work
+    evidence = (
+        f"{_EVIDENCE[unit.matched_by]}; {a:.0%} of base's and {b:.0%} of head's kernel and copy time is shared by name"
+    )
+    notes = [f"unit: {unit.method}, {unit.base_repeats} and {unit.head_repeats} repeats; {evidence}"]
+    if any(r.ratio_range for r in unit.ratios):
+        notes.append("range: under six values on a side; from the least to the greatest ratio of single values")
+    notes += list(dict.fromkeys(r.reason for r in unit.ratios if r.ratio is not None and r.ratio_ci95 is None and r.ratio_range is None and r.reason))  # fmt: skip
+    if min(unit.base_repeats, unit.head_repeats) > 0:
+        notes.append("one recording a side: nothing here says what differs from run to run")
+    columns = ["per unit (us)", "base", "head", "ratio", "95% CI or range", "verdict", "n"]
+    return Block("Unit", columns, rows, notes=notes, labels=frozenset({0}), names=frozenset())
+
+
+def _row(r: UnitRatio, main: bool) -> list[str]:
+    pair = r.ratio_ci95 or r.ratio_range
+    between = show.NA if pair is None else f"{pair[0]:.3f}-{pair[1]:.3f}" + ("" if r.ratio_ci95 else " range")
+    number = show.count if r.metric == "launches" else show.us
+    return [
+        ("> " if main else "  ") + _WORDS[r.metric] + _BASIS.get(r.basis, ""), number(r.base), number(r.head),
+        show.NA if r.ratio is None else f"{r.ratio:.3f}", between if r.verdict else "", (r.verdict or "").replace("UNDECIDED", "undecided"),
+        f"{r.base_n} > {r.head_n}",
+    ]  # fmt: skip
+
+
+def why(unit: UnitComparison, top: int = 6) -> Block | None:
+    """Return the difference of the ledgers per unit, largest first; what is small is one row, so that the rows add up."""
+    if not unit.ledger_difference:
+        return None
+    total = sum(t.saved_us for t in unit.ledger_difference)
+    limit = _LEAST_SHARE * max(abs(t.saved_us) for t in unit.ledger_difference)
+    shown = [t for t in unit.ledger_difference if abs(t.saved_us) > limit][:top]
+    rows = [
+        [_OUTSIDE.get(t.what) or word(t.what), show.us(t.base_us), show.us(t.head_us), show.us(t.saved_us)]
+        for t in shown
+    ]
+    rest = unit.ledger_difference[len(shown) :]
+    if rest:
+        sums = [sum(getattr(t, f) for t in rest) for f in ("base_us", "head_us", "saved_us")]
+        rows.append([f"{show.plural(len(rest), 'more class')}", *map(show.us, sums)])
+    title = f"Where {show.us(abs(total))} us {'went: saved' if total >= 0 else 'came from: lost'} per unit (ledger of the median repeat)"
+    notes = []
+    test = unit.back_test
+    if test is not None:
+        notes.append(
+            f"back-test: base's ledger predicted {test.predicted_factor:.2f}x for {test.change}; measured {test.measured_factor:.2f}x"
+        )
+    return Block(title, ["class", "base", "head", "saved"], rows, notes=notes, labels=frozenset({0}), names=frozenset())
+
+
+def parts(unit: UnitComparison, top: int) -> Block | None:
+    """Return kernels and copies by time saved per unit; what did not change is one line."""
+    if not unit.parts:
+        return None
+    limit = max(0.01 * max((r.base for r in unit.ratios if r.metric == "busy"), default=0.0), 0.001)
+    deciding = [p for p in unit.parts if abs(p.saved_us) >= limit][:top]
+    rest = unit.parts[len(deciding) :]
+    rows = [
+        [p.short_name, show.us(p.base_us), show.us(p.head_us), show.us(p.saved_us), f"{show.count(p.base_count)} > {show.count(p.head_count)}", p.status]
+        for p in deciding
+    ]  # fmt: skip
+    notes = []
+    if rest:
+        notes.append(
+            f"{len(rest)} more kernels and copies differ by {show.us(sum(p.saved_us for p in rest))} us together"
+        )
+    return Block(
+        "Kernels and copies by time saved per unit (us)",
+        ["kernel", "base", "head", "saved", "runs", "status"],
+        rows,
+        notes=notes,
+    )
