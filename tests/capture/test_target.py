@@ -124,3 +124,11 @@ def test_a_kernel_of_this_project_runs_what_the_device_can_run():
     assert found.name == "softmax_reference_tiny_fp32" and found.bytes_moved > 0 and found.inputs
     with pytest.raises(CaptureUnavailable, match="triton"):
         load(Asked("softmax", preset="tiny", implementation="triton"), "cpu")
+
+
+def test_a_module_is_found_by_its_name(tmp_path, monkeypatch):
+    from traceanalyzer.capture.target import module_of
+
+    (tmp_path / "ops_by_name.py").write_text("def f():\n    return 1\n")
+    monkeypatch.chdir(tmp_path)
+    assert module_of("ops_by_name").f() == 1
