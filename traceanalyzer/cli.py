@@ -48,6 +48,7 @@ class _Group(click.Group):
         },
         "Is B faster?": {
             "compare": (_COMMANDS + "compare", "command", "Is HEAD faster than BASE, and by which protocol?"),
+            "history": (_COMMANDS + "history", "command", "Keep the periods of runs in a file; show trend and changes."),
             "bench": (_COMMANDS + "bench", "command", "Compare implementations of a function over shapes and dtypes."),
         },
         "Record": {

@@ -1,0 +1,60 @@
+"""``history``: what was added is shown, levels that change are found, other files are left alone."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tests.compare.test_compare_command import simulate
+from traceanalyzer.cli import cli
+from traceanalyzer.report.history.changes import changepoints
+
+
+def run(*args: object, code: int = 0) -> str:
+    done = CliRunner().invoke(cli, ["history", *map(str, args)])
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def test_levels_that_change_are_found_and_noise_is_not():
+    rng = np.random.default_rng(5)
+    wrong = found = 0
+    for _ in range(100):
+        noise = 100 * np.exp(0.02 * rng.standard_normal(40))
+        wrong += bool(changepoints(noise.tolist()))
+        noise[25:] *= 1.1
+        cuts = changepoints(noise.tolist())
+        found += any(abs(c.index - 25) <= 2 for c in cuts)
+    assert wrong <= 5 and found >= 90
+    assert changepoints([1.0] * 40) == [] and changepoints([1.0, 2.0]) == []
+
+
+def test_a_history_shows_its_trend_and_feeds_the_services(tmp_path):
+    db = tmp_path / "bench.sqlite"
+    for i in range(8):
+        trace = simulate(tmp_path / "t.json", 40_000 if i < 4 else 60_000, 10_000, n=30, seed=i, mark="<b>step")
+        run("add", trace, "--db", db, "--commit", f"c{i}")
+    text = run("show", "--db", db)
+    assert text.count("\n  ") == 8 and "level 40." in text and "-> 60." in text
+    page = run("show", "--db", db, "--format", "html")
+    assert "<polyline" in page and "<b>step" not in page and page.count("<circle") == 8
+    [(name, metric)] = json.loads(run("show", "--db", db, "--format", "bmf")).items()
+    assert name == "<b>step" and metric["latency"]["lower_value"] <= metric["latency"]["value"] == pytest.approx(
+        60e3, rel=0.02
+    )
+    [row] = json.loads(run("show", "--db", db, "--format", "github-action-benchmark"))
+    assert row["unit"] == "us" and row["value"] == pytest.approx(60, rel=0.02)
+
+
+def test_another_database_and_no_file_are_refused_and_left_alone(tmp_path):
+    other = tmp_path / "other.sqlite"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE mine (a)")
+    before = other.read_bytes()
+    trace = simulate(tmp_path / "t.json", 40_000, 10_000, mark="step")
+    assert "no history" in run("add", trace, "--db", other, code=2) and other.read_bytes() == before
+    assert "no file" in run("show", "--db", tmp_path / "none.sqlite", code=2)

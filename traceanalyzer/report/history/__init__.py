@@ -1,0 +1,1 @@
+"""A history of runs in one SQLite file."""
