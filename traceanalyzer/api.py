@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from traceanalyzer.report.annotations import Annotations
     from traceanalyzer.report.compare.public import Comparison
     from traceanalyzer.report.counterfactual import Counterfactual
+    from traceanalyzer.report.history.trends import Trend
     from traceanalyzer.report.ranks import RankRow, RanksData
 
 __all__ = [
@@ -229,3 +230,34 @@ def compare_all(
             Comparison(build_comparison(compared, first.data, other.data, bool(options.claims), allow_different))
         )
     return result
+
+
+def add_to_history(
+    trace: str | Path, db: Path, commit: str = "", fallback: str = "", options: AnalysisOptions | None = None
+) -> int:
+    """Append the units of a trace, or of a saved report, to a history; return how many.
+
+    The commit is what is given, else what a capture kept, else ``fallback``. Raises
+    :class:`~traceanalyzer.errors.TraceAnalyzerError`.
+    """
+    from datetime import datetime, timezone
+
+    from traceanalyzer.report.history.store import add_entries, entries_of
+    from traceanalyzer.report.saved import read_report, saved_schema
+
+    options = replace(options or AnalysisOptions(), samples=True)
+    saved = saved_schema(trace)
+    report = read_report(trace) if saved else report_of(read(trace, options.limits), options).data
+    kept = report.capture.git_commit if report.capture is not None else ""
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    entries = entries_of(report, now, commit or kept or fallback)
+    add_entries(db, entries)
+    return len(entries)
+
+
+def history_of(db: Path) -> list[Trend]:
+    """Return the trends of a history, one per unit and device. Raises TraceFormatError for a file that is none."""
+    from traceanalyzer.report.history.store import read_entries
+    from traceanalyzer.report.history.trends import trends
+
+    return trends(read_entries(db))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime, timezone
 from pathlib import Path
 
 import click
@@ -32,19 +31,12 @@ def command() -> None:
 @click.option("--range", "range_name", metavar="NAME", help="Only work launched inside this range.")
 def add(trace: str, db: Path, commit: str | None, range_name: str | None) -> None:
     """Append the units of TRACE (a trace, or a saved JSON report) to the history."""
-    from traceanalyzer.api import report_of
+    from traceanalyzer.api import add_to_history
     from traceanalyzer.options import Selection
-    from traceanalyzer.report.history.store import add_entries, entries_of
-    from traceanalyzer.report.saved import read_report, saved_schema
-    from traceanalyzer.trace.reader import read
 
     options = AnalysisOptions(Selection(range_name), samples=True)
-    report = read_report(trace) if saved_schema(trace) else report_of(read(trace), options).data
-    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    kept = report.capture.git_commit if report.capture is not None else ""
-    entries = entries_of(report, now, commit or kept or os.environ.get("GITHUB_SHA", ""))
-    add_entries(db, entries)
-    click.echo(f"{len(entries)} added to {db.name}", err=True)
+    n = add_to_history(trace, db, commit or "", os.environ.get("GITHUB_SHA", ""), options)
+    click.echo(f"{n} added to {db.name}", err=True)
 
 
 @command.command(name="show", context_settings=_SETTINGS)
@@ -57,9 +49,8 @@ def add(trace: str, db: Path, commit: str | None, range_name: str | None) -> Non
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
 def show(db: Path, output_format: str, output: str | None) -> None:
     """Show the trend of each unit, with the recordings at which its level changed."""
+    from traceanalyzer.api import history_of
     from traceanalyzer.render.history import RENDERERS
-    from traceanalyzer.report.history.store import read_entries
-    from traceanalyzer.report.history.trends import trends
 
     utf8_stdout()
-    write_output(RENDERERS[output_format](trends(read_entries(db))), output)
+    write_output(RENDERERS[output_format](history_of(db)), output)
