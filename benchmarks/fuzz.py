@@ -300,7 +300,7 @@ def run(
         file = Path(folder) / "input.json"
         for number in range(inputs):
             if until is not None and time.monotonic() > until:
-                counted[f"stopped after {number} inputs"] = 1
+                print(f"stopped by the clock after {number} inputs")
                 break
             rng = random.Random(f"{seed}/{number}")
             file.write_bytes(mutated(rng, rng.choice(seeds)))
@@ -324,11 +324,16 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="stop then")
     asked = parser.parse_args()
     counted = run(
-        asked.traces or sorted((ROOT / "samples").glob("*.json")), asked.inputs, asked.seed, asked.limit, asked.keep
+        asked.traces or sorted((ROOT / "samples").glob("*.json")),
+        asked.inputs,
+        asked.seed,
+        asked.limit,
+        asked.keep,
+        asked.seconds,
     )
     for fault, count in counted.most_common():
         print(f"{count:6}  {fault}")
-    print(f"{asked.inputs} inputs, {sum(counted.values())} faults of {len(counted)} kinds")
+    print(f"up to {asked.inputs} inputs, {sum(counted.values())} faults of {len(counted)} kinds")
     return 1 if counted else 0
 
 
