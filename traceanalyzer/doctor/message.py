@@ -46,12 +46,12 @@ def shown_name(name: str) -> str:
 
 
 def show_us(ns: float | None) -> str:
-    """Return a duration for a sentence: ``9.8 us``, ``1.21 ms``; ``n/a`` of None."""
+    """Return a duration for a sentence: ``9.8 us``, ``5.08 ms``, ``2 s``; ``n/a`` of None."""
     if ns is None:
         return "n/a"
     value = ns / 1000
-    for limit, divisor, unit in ((1e4, 1.0, "us"), (1e7, 1e3, "ms")):
-        if abs(value) < limit:
+    for divisor, unit in ((1.0, "us"), (1e3, "ms")):
+        if abs(value) / divisor < 999.5:  # what rounds to 1000 is one of the next unit
             return f"{_digits(value / divisor)} {unit}"
     return f"{_digits(value / 1e6)} s"
 
