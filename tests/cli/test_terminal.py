@@ -67,8 +67,9 @@ def test_colours_go_where_they_are_wanted(env, colored):
 
 @pytest.mark.parametrize("value", ["", "0", "-5", "x", "1" * 50, "\u0661"])
 def test_columns_that_mean_nothing_are_passed_over(monkeypatch, value):
-    monkeypatch.setenv("COLUMNS", value)
-    assert screen("report.txt") == (100, False)
+    with monkeypatch.context() as patched:  # pytest reads the same variable for its own lines
+        patched.setenv("COLUMNS", value)
+        assert screen("report.txt") == (100, False)
 
 
 def test_columns_count_for_a_file_too(monkeypatch):
