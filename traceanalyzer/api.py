@@ -21,10 +21,12 @@ from traceanalyzer.trace.tables import Trace
 
 if TYPE_CHECKING:
     from traceanalyzer.analysis.collectives import RankCollectives
+    from traceanalyzer.analysis.compare.sides import Side
     from traceanalyzer.report.annotations import Annotations
     from traceanalyzer.report.compare.public import Comparison
     from traceanalyzer.report.counterfactual import Counterfactual
     from traceanalyzer.report.history.trends import Trend
+    from traceanalyzer.report.model import ReportData
     from traceanalyzer.report.ranks import RankRow, RanksData
 
 __all__ = [
@@ -203,10 +205,14 @@ def compare_all(
     metric: str | None = None,
     progress: Progress | None = None,
 ) -> list[Comparison]:
-    """Return one comparison of the base with each head, in order; the base is read once."""
+    """Return one comparison of the base with each head, in order; the base is read once.
+
+    Folders hold the runs of a side: each run is one value, and one run is held in memory at a time. A folder is compared with folders.
+    """
     from traceanalyzer.analysis.compare.comparison import compare_sides
-    from traceanalyzer.report.compare.build import build_comparison
+    from traceanalyzer.report.compare.build import build_comparison, with_runs
     from traceanalyzer.report.compare.public import Comparison
+    from traceanalyzer.report.compare.runs import RunSet, read_runs
     from traceanalyzer.report.compare.sides import side_of
     from traceanalyzer.report.saved import open_pipe, read_report, saved_schema
 
@@ -220,15 +226,27 @@ def compare_all(
             return Report(read_report(given, pipe)), "report"
         return report_of(read(given, options.limits, progress, pipe), options), "trace"
 
-    first, source = load(base)
-    side = side_of(first.data, source)
+    def load_side(given: str | Path | Report) -> tuple[ReportData, Side, RunSet | None]:
+        if not isinstance(given, Report) and Path(given).is_dir():
+            runs = read_runs(given, load)
+            return runs.report, runs.side, runs
+        report, source = load(given)
+        return report.data, side_of(report.data, source), None
+
+    folders = [not isinstance(given, Report) and Path(given).is_dir() for given in (base, *heads)]
+    if any(folders) and not all(folders):
+        raise OptionError(
+            "bad_option", "a folder of runs and a single file are given", hint="give a folder of runs for every side"
+        )
+    first, side, mine = load_side(base)
     result = []
     for given in heads:
-        other, kind = load(given)
-        compared = compare_sides(side, side_of(other.data, kind), options, allow_different, unit, metric)
-        result.append(
-            Comparison(build_comparison(compared, first.data, other.data, bool(options.claims), allow_different))
-        )
+        other, against, theirs = load_side(given)
+        compared = compare_sides(side, against, options, allow_different, unit, metric)
+        data = build_comparison(compared, first, other, bool(options.claims), allow_different)
+        if mine is not None and theirs is not None:
+            data = with_runs(data, compared, mine, theirs)
+        result.append(Comparison(data))
     return result
 
 

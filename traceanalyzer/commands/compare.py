@@ -78,7 +78,8 @@ def command(
     """Compare HEAD with BASE: is it faster, by how much, and would every protocol say so?
 
     BASE, HEAD and MORE are traces or reports saved by `report --format json`, in any mixture; each HEAD is compared with
-    BASE. Ratios are head over base, below 1 where the head is faster.
+    BASE. Ratios are head over base, below 1 where the head is faster. Folders hold repeats of a run (or ranks): then
+    each run is one value, and what differs from run to run is in the interval.
     """
     from traceanalyzer.api import compare_all
 

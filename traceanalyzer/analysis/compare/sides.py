@@ -58,7 +58,7 @@ class Condition:
 @dataclass(frozen=True)
 class Side:
     """A trace or report that is compared. ``broken`` says why nothing of it can be judged, empty if it can;
-    ``host_broken`` why its host numbers cannot."""
+    ``host_broken`` why its host numbers cannot. ``runs``: how many runs it is made of, 0 for a single file."""
 
     name: str
     source: str
@@ -72,3 +72,4 @@ class Side:
     has_device_rows: bool = True
     kernels_left_out: int = 0
     units: list[UnitSide] = field(default_factory=list)
+    runs: int = 0

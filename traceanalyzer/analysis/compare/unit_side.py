@@ -18,7 +18,10 @@ class Part:
 
 @dataclass(frozen=True)
 class UnitSide:
-    """A unit as :class:`traceanalyzer.analysis.units.model.Unit` has it; ``work`` and ``operators`` are per repeat; ledgers in ns by class."""
+    """A unit as :class:`traceanalyzer.analysis.units.model.Unit` has it; ``work`` and ``operators`` are per repeat; ledgers in ns by class.
+
+    ``of_runs``: a value of a series is the median of a run, no repeat.
+    """
 
     name: str
     method: str
@@ -35,3 +38,4 @@ class UnitSide:
     operators: dict[str, float] = field(default_factory=dict)
     period_ledger: dict[str, float] = field(default_factory=dict)
     duration_ledger: dict[str, float] = field(default_factory=dict)
+    of_runs: bool = False

@@ -17,7 +17,19 @@ _FINDINGS, _LADDERS, _REASONS, _DECIDING = 30, 3, 30, 8
 
 def render_comparison_console(found: Sequence[ComparisonData], *, top: int = 20, width: int = WIDTH) -> str:
     """Return comparisons as text of at most ``width`` columns, one after the other; ``top`` rows per table."""
-    return ("\n" + "=" * width + "\n\n").join(_one(data, top, width) for data in found)
+    head = render_blocks([_heads(found)], [], width=width) + "\n" if len(found) > 1 else ""
+    return head + ("\n" + "=" * width + "\n\n").join(_one(data, top, width) for data in found)
+
+
+def _heads(found: Sequence[ComparisonData]) -> Block:
+    """Return one row per head, all over the one base."""
+    rows = [
+        [d.head.name, parts.STATUS_WORDS[d.verdict.status], parts.ratio(d.geomean_ratio), parts.interval(d.geomean_ci95), d.metric]
+        for d in found
+    ]  # fmt: skip
+    return Block(
+        f"{len(found)} heads over {found[0].base.name}", ["head", "verdict", "ratio", "95% CI or range", "of"], rows
+    )
 
 
 def _one(data: ComparisonData, top: int, width: int) -> str:

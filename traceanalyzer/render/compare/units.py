@@ -28,7 +28,11 @@ def ratios(unit: UnitComparison) -> Block:
     if any(r.ratio_range for r in unit.ratios):
         notes.append("range: under six values on a side; from the least to the greatest ratio of single values")
     notes += list(dict.fromkeys(r.reason for r in unit.ratios if r.ratio is not None and r.ratio_ci95 is None and r.ratio_range is None and r.reason))  # fmt: skip
-    if min(unit.base_repeats, unit.head_repeats) > 0:
+    if unit.value == "run":
+        notes.append(
+            "each value is the median of a run: what differs from run to run is in the interval; sides and findings are of the first run"
+        )
+    elif min(unit.base_repeats, unit.head_repeats) > 0:
         notes.append("one recording a side: nothing here says what differs from run to run")
     columns = ["per unit (us)", "base", "head", "ratio", "95% CI or range", "verdict", "n"]
     return Block("Unit", columns, rows, notes=notes, labels=frozenset({0}), names=frozenset())
@@ -60,7 +64,7 @@ def why(unit: UnitComparison, top: int = 6) -> Block | None:
     if rest:
         sums = [sum(getattr(t, f) for t in rest) for f in ("base_us", "head_us", "saved_us")]
         rows.append([f"{show.plural(len(rest), 'more class')}", *map(show.us, sums)])
-    title = f"Where {show.us(abs(total))} us {'went: saved' if total >= 0 else 'came from: lost'} per unit (ledger of the median repeat)"
+    title = f"Where {show.us(abs(total))} us {'went: saved' if total >= 0 else 'came from: lost'} per unit (ledger of the median {unit.value})"
     notes = []
     test = unit.back_test
     if test is not None:

@@ -25,6 +25,7 @@ from traceanalyzer.report.compare.model import (
     RowVerdict,
     SideSummary,
 )
+from traceanalyzer.report.compare.runs import RunSet
 from traceanalyzer.report.compare.unit_headline import unit_headline
 from traceanalyzer.report.compare.unit_rows import unit_comparison
 from traceanalyzer.report.findings import finding_row
@@ -75,6 +76,33 @@ def build_comparison(
         thresholds={n: compared.options.threshold(ANALYSIS_THRESHOLDS[n]) for n in _THRESHOLDS},
         metric=compared.metric,
         units=[unit_comparison(u, _worth_of(base)) for u in compared.units],
+    )
+
+
+def with_runs(data: ComparisonData, compared: Compared, base: RunSet, head: RunSet) -> ComparisonData:
+    """Return the comparison with the runs of both sides, and how many they are in the headline; what is left out is named."""
+    pair = compared.units[0].pair if compared.units else None
+    ends = (pair.base, pair.head) if pair is not None else (None, None)
+    rows = [
+        runs.rows(unit.name, unit.method) if unit is not None else runs.lost
+        for runs, unit in zip((base, head), ends, strict=True)
+    ]
+    text = data.verdict.headline
+    if pair is not None and compared.basis == "units":
+        used = [sum(r.used for r in side) for side in rows]
+        text += f" Over {used[0]} and {used[1]} runs."
+    out = [
+        Abstention("compare", f"run {r.file} of {name}: {r.reason}")
+        for name, side in (("base", rows[0]), ("head", rows[1]))
+        for r in side
+        if not r.used
+    ]
+    return replace(
+        data,
+        verdict=replace(data.verdict, headline=text),
+        base=replace(data.base, runs=rows[0]),
+        head=replace(data.head, runs=rows[1]),
+        abstentions=[*out, *data.abstentions],
     )
 
 

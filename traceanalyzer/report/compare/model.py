@@ -28,11 +28,23 @@ class CompareVerdict:
 
 
 @dataclass(frozen=True)
+class RunRow:
+    """One run of a side that is a folder: its medians of the compared unit (us), or the ``reason`` why it is left out."""
+
+    file: str
+    used: bool
+    reason: str = ""
+    period_us: float | None = None
+    busy_us: float | None = None
+    self_us: float | None = None
+
+
+@dataclass(frozen=True)
 class SideSummary:
     """One side: the file, what its own report says, and the conditions it was measured under (by name, as far as known).
 
     ``source``: trace or report (a saved one). ``findings`` are the codes of its own report's findings, gravest first.
-    ``kernels_left_out``: kernels beyond the thousand largest, which are not compared.
+    ``kernels_left_out``: kernels beyond the thousand largest, which are not compared. ``runs``: of a folder, each file of it; the other fields then are those of the first run.
     """
 
     name: str
@@ -44,6 +56,7 @@ class SideSummary:
     conditions: dict[str, str]
     findings: list[str]
     kernels_left_out: int
+    runs: list[RunRow] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,9 @@ def _caveats(unit: UnitComparison) -> str:
     if "scaled" in unit.caveats:
         text += f" The head does the work {unit.scale:.3g} times as often; its times are per base's work."
     period = unit.ratio_of("period")
-    known = unit.metric == "period" and period is not None and period.ratio and unit.mean_ratio
+    known = (
+        unit.value == "repeat" and unit.metric == "period" and period is not None and period.ratio and unit.mean_ratio
+    )
     if known and abs(unit.mean_ratio / period.ratio - 1) > 2 * _OTHER_BY:  # type: ignore[operator, union-attr]
         text += f" Over all repeats the mean is {unit.mean_ratio:.3g} of base's: long repeats weigh in it."
     return text

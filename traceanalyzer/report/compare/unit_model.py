@@ -74,7 +74,7 @@ class UnitComparison:
     base's work (whole traces; its times are divided by it). ``shared_operators``: the same of the framework's operator calls on the host. ``caveats``: other-work, little-work,
     little-time, scaled. ``step``: a step of a run, no
     kernel under test. ``metric`` is what the headline speaks of. ``mean_ratio`` is that of mean periods. ``parts`` by time saved,
-    ``ledger_difference`` likewise.
+    ``ledger_difference`` likewise. ``value``: what one value of a ratio is, a repeat of the unit or the median of a run.
     """
 
     name: str
@@ -99,6 +99,7 @@ class UnitComparison:
     parts: list[PartChange] = field(default_factory=list)
     ledger_difference: list[LedgerDifference] = field(default_factory=list)
     back_test: BackTest | None = None
+    value: Literal["repeat", "run"] = "repeat"
 
     def ratio_of(self, metric: str) -> UnitRatio | None:
         """Return the ratio of a metric, None where a side lacks it."""

@@ -49,6 +49,7 @@ def unit_comparison(result: UnitResult, worth: Sequence[WorthRow] = ()) -> UnitC
             for t in result.terms
         ],
         back_test=back_test(result, worth),
+        value="run" if base.of_runs else "repeat",
     )
 
 

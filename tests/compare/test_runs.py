@@ -1,0 +1,93 @@
+"""Folders of runs: the runs are the unit of chance, so that a level that differs from run to run is in the interval."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import traceanalyzer as ta
+from tests.compare.test_units import run
+from traceanalyzer.cli import cli
+from traceanalyzer.errors import OptionError, TraceFormatError
+
+LEVELS = {"base": [1.0, 0.9, 1.1, 0.95, 1.05, 1.0, 0.92], "head": [0.93, 1.09, 1.0, 0.9, 1.06, 0.97, 1.02]}
+
+
+def folders(tmp_path: Path, better: float = 1.0, count: int = 7) -> tuple[Path, Path]:
+    for n, (side, levels) in enumerate(LEVELS.items()):
+        (tmp_path / side).mkdir()
+        for i, level in enumerate(levels[:count]):
+            dispatch = round(12_000 * level * (better if side == "head" else 1))
+            run(tmp_path / side / f"run{i}.json", 8, dispatch=dispatch, mark="step", seed=10 * n + i)
+    return tmp_path / "base", tmp_path / "head"
+
+
+def test_what_one_run_calls_faster_is_undecided_over_runs_whose_level_varies(tmp_path):
+    base, head = folders(tmp_path)
+    assert ta.compare(base / "run0.json", head / "run0.json").data.verdict.status == "faster"
+    data = ta.compare(base, head).data
+    period = data.units[0].ratio_of("period")
+    assert data.verdict.status == "undecided" and data.regression_pct == 0
+    assert (period.base_n, period.head_n) == (7, 7) and period.ratio_ci95[0] < 1 < period.ratio_ci95[1]
+    medians = [np.median([r.period_us for r in side.runs]) for side in (data.base, data.head)]
+    assert (period.base, period.head) == pytest.approx(medians, abs=1e-3)
+    assert data.units[0].value == "run" and "Over 7 and 7 runs" in data.verdict.headline
+
+
+def test_each_run_gives_the_median_that_the_run_alone_has(tmp_path):
+    base, head = folders(tmp_path, count=3)
+    data = ta.compare(base, head).data
+    for row in data.base.runs:
+        alone = ta.compare(base / row.file, head / "run0.json").data.units[0]
+        assert row.period_us == pytest.approx(alone.ratio_of("period").base, abs=1e-6)
+        assert row.busy_us == pytest.approx(alone.ratio_of("busy").base, abs=1e-6)
+
+
+@pytest.mark.parametrize("count", [4, 7])
+def test_a_gain_beyond_the_scatter_of_runs_is_faster_and_a_loss_fails_the_gate(tmp_path, count):
+    base, head = folders(tmp_path, better=0.6, count=count)
+    assert ta.compare(base, head).data.verdict.status == "faster"
+    gate = CliRunner().invoke(cli, ["compare", str(head), str(base), "--fail-on-regression", "5"])
+    assert gate.exit_code == 1 and "gate: period of base" in gate.output
+    assert "Over " in gate.output and "one recording a side" not in gate.output
+
+
+def test_runs_that_cannot_be_used_are_named_and_left_out(tmp_path):
+    base, head = folders(tmp_path, better=0.6, count=4)
+    (base / "broken.json").write_text('{"traceEvents": [', encoding="utf-8")
+    text = (base / "run0.json").read_text(encoding="utf-8").replace("layer_", "quite_other_work_")
+    for i in range(12):
+        text = text.replace(f"quite_other_work_{i}_kernel", f"{'abcdefghijkl'[i] * 5}_attention")
+    (base / "stranger.json").write_text(text, encoding="utf-8")
+    found = CliRunner().invoke(cli, ["compare", str(base), str(head), "--format", "json"])
+    data = json.loads(found.output)
+    left_out = {r["file"]: r["reason"] for r in data["base"]["runs"] if not r["used"]}
+    assert set(left_out) == {"broken.json", "stranger.json"} and all(left_out.values())
+    assert data["units"][0]["ratios"][0]["base_n"] == 4 and data["verdict"]["status"] == "faster"
+    for form in ("text", "markdown"):
+        shown = CliRunner().invoke(cli, ["compare", str(base), str(head), "--format", form]).output
+        assert "Over 4 and 4 runs" in " ".join(shown.split())
+        assert form == "markdown" or "stranger.json" in shown
+
+
+def test_a_folder_is_compared_with_folders_of_two_runs_or_more(tmp_path):
+    base, head = folders(tmp_path, count=2)
+    with pytest.raises(OptionError, match="a single file"):
+        ta.compare(base, head / "run0.json")
+    (head / "run1.json").unlink()
+    with pytest.raises(TraceFormatError, match="1 of 1 files"):
+        ta.compare(base, head)
+
+
+def test_several_heads_print_one_table_over_the_base(tmp_path):
+    files = [
+        run(tmp_path / f"{n}.json", 8, dispatch=d, mark="step", seed=n) for n, d in enumerate((12_000, 6000, 20_000))
+    ]
+    text = CliRunner().invoke(cli, ["compare", *map(str, files)]).output
+    table = text.split("=====")[0]
+    assert "2 heads over 0.json" in table and table.index("1.json") < table.index("2.json")
+    assert "FASTER" in table and "SLOWER" in table
