@@ -20,9 +20,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
+from traceanalyzer.analysis.compare.few import FEW, compare_few
 from traceanalyzer.analysis.compare.statistics import Times, compare_medians, device_step, verdict_of
 
 Rng = np.random.Generator
+FEW_SIZES = ((1, 1), (2, 2), (3, 3), (5, 5), (2, 20))
+"""With under six values on a side there is a range and no interval: false verdicts and power alone are studied."""
 SIZES = ((20, 20), (20, 200), (30, 30), (50, 50), (100, 100), (200, 60), (500, 500))
 
 
@@ -62,6 +65,18 @@ def levels(rng: Rng, n: int) -> np.ndarray:
     return series * (1 + 0.004 * rng.standard_normal(n))
 
 
+def model_steps(rng: Rng, n: int) -> np.ndarray:
+    """Return steps of a model: scatter that lasts for some steps, and every tenth step longer by a third (logging, data)."""
+    steps = autoregressive(rng, n, 0.3, 0.02)
+    steps[rng.integers(10) :: 10] *= 1.33
+    return steps
+
+
+def two_threads(rng: Rng, n: int) -> np.ndarray:
+    """Return steps that end when the slower of two threads has launched: forward and backward of equal mean, each with its own scatter."""
+    return np.maximum(autoregressive(rng, n, 0.2, 0.03), autoregressive(rng, n, 0.2, 0.03))
+
+
 KINDS = (
     Kind("normal, 1 %", lambda r, n: 10 * (1 + 0.01 * r.standard_normal(n))),
     Kind("normal, 5 %", lambda r, n: 10 * (1 + 0.05 * r.standard_normal(n))),
@@ -82,6 +97,8 @@ KINDS = (
     Kind("autocorrelated 0.5", lambda r, n: autoregressive(r, n, 0.5)),
     Kind("autocorrelated 0.7", lambda r, n: autoregressive(r, n, 0.7)),
     Kind("slow wave", slow_wave),
+    Kind("steps of a model", model_steps),
+    Kind("two-thread steps", two_threads),
 )  # fmt: skip
 
 
@@ -120,13 +137,17 @@ def study(kind: Kind, sizes: tuple[int, int], pairs: int, rng: Rng) -> Outcome:
     for number in range(2 * pairs):
         truth = 1.0 if number % 2 else 0.9
         base, head = kind.draw(rng, sizes[0]), truth * kind.draw(rng, sizes[1])
-        found = compare_medians(times(base, kind.step, rng), times(head, kind.step, rng))
+        x, y = times(base, kind.step, rng), times(head, kind.step, rng)
+        if min(sizes) < FEW:
+            found, verdict = compare_few(x, y, 0.01)
+        else:
+            found = compare_medians(x, y)
+            verdict = verdict_of(found)
         result.pairs += 1
         if found.interval is None:
             result.none += 1
         else:
             result.covered += found.interval[0] <= truth <= found.interval[1]
-        verdict = verdict_of(found)
         if truth == 1.0:
             result.equal += 1
             result.false += verdict in ("FASTER", "SLOWER")
@@ -142,12 +163,15 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--only", default="", help="Kinds whose title holds this.")
+    parser.add_argument("--few", action="store_true", help="Under six values on a side; coverage is that of the range.")
     args = parser.parse_args()
-    head = ["kind", *(f"n {a}/{b}" for a, b in SIZES), "all", "false", "right at 0.9"]
+    sizes = FEW_SIZES if args.few else SIZES
+    head = ["kind", *(f"n {a}/{b}" for a, b in sizes), "all", "false", "right at 0.9"]
     rows = []
-    for kind in KINDS:
+    for kind in (k for k in KINDS if args.only in k.title):
         rng = np.random.default_rng(args.seed)
-        found = [study(kind, size, args.pairs // 2, rng) for size in SIZES]
+        found = [study(kind, size, args.pairs // 2, rng) for size in sizes]
         given = sum(f.pairs - f.none for f in found)
         cells = [f"{100 * f.coverage:.1f}" + (f" ({f.none} n/a)" if f.none else "") for f in found]
         cells.append(f"{100 * sum(f.covered for f in found) / max(1, given):.1f}")
