@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import entry_points
 
 import pytest
 
@@ -82,9 +83,10 @@ def run(pytester, kernel, *words):
     pytester.makepyfile(test_times=TESTS.format(kernel=kernel))
     root = pathlib.Path(__file__).resolve().parents[2]
     pytester.syspathinsert(str(root))
-    return pytester.runpytest_inprocess(
-        "-p", "traceanalyzer.capture.pytest_plugin", "-p", "no:cacheprovider", "-p", "no:xdist", *words
-    )
+    # an installed package brings the plugin along, and pytest takes it once
+    installed = any(e.name == "traceanalyzer" for e in entry_points(group="pytest11"))
+    plugin = [] if installed else ["-p", "traceanalyzer.capture.pytest_plugin"]
+    return pytester.runpytest_inprocess(*plugin, "-p", "no:cacheprovider", "-p", "no:xdist", *words)
 
 
 def test_the_fixture_fails_what_is_wrong_suspect_or_slower(pytester):

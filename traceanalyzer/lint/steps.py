@@ -129,6 +129,9 @@ class StepReader(cst.CSTVisitor):
         for item in node.items:
             item.item.visit(self)
 
+    def visit_Raise(self, node: cst.Raise) -> bool:  # noqa: ARG002 - what is raised is no work
+        return False
+
     # -- assignments -----------------------------------------------------------------------------------
 
     def visit_Assign(self, node: cst.Assign) -> bool:
@@ -197,14 +200,14 @@ class StepReader(cst.CSTVisitor):
             self._put(Kind.MAKE, f".{method}()", node, argument="move")
         elif name in ("float",) and node.args and not isinstance(node.args[0].value, cst.SimpleString):
             self._put(Kind.TRANSFER, name, node)
-        elif self._is_host(name, method):
+        elif name == "float" or self._is_host(name, method):
             self._put(Kind.CALL, name or method, node)
         else:
             self._put(Kind.WORK, name or method, node)
 
     @staticmethod
     def _is_host(name: str, method: str) -> bool:
-        if name in words.HOST_CALLS or method in words.HOST_METHODS:
+        if name in words.HOST_CALLS or method in words.HOST_METHODS or words.HOST_NAME.search(name or method):
             return True
         parts = name.split(".")
         return any(".".join(parts[:n]) in words.HOST_MODULES for n in range(1, len(parts) + 1))

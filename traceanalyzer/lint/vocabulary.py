@@ -41,6 +41,9 @@ WAITING_NAME = re.compile(r"sync|barrier|block_until_ready|wait_for|device_get",
 
 WARM_NAME = re.compile(r"warm|compile|burn", re.I)
 
+HOST_NAME = re.compile(r"compile|deserializ|serializ|autotun|do_bench|\bparse|tokeniz|cache_key|lookup", re.I)
+"""A function with such a name compiles, reads, or measures by itself: a clock around it waits for nothing on the device."""
+
 HOST_CALLS = frozenset(
     {
         "print", "len", "range", "enumerate", "zip", "min", "max", "sum", "sorted", "list", "dict", "set", "tuple", "str", "repr", "int", "open",

@@ -279,7 +279,7 @@ def _kernel_row(analysis: Analysis, k: KernelFacts, name: str, short: str) -> un
         starved=k.starved,
         starved_after_sync=k.after_sync,
         in_graph=k.in_graph,
-        launch_latency_p50_us=us(k.latency_p50_ns) if judged else None,
+        launch_latency_p50_us=us(k.latency_p50_ns) if judged and (k.latency_p50_ns or 0) >= 0 else None,
         dispatch_p50_us=us(k.dispatch_p50_ns),
         event_reading_us=us(k.reading_p50_ns) if judged else None,
         inflation=round(k.inflation, 6) if judged and k.inflation is not None else None,

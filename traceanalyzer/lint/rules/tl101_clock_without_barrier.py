@@ -57,6 +57,10 @@ class ClockWithoutBarrier(LintRule):
             "import time, torch\ndef done():\n    torch.cuda.synchronize()\nt0 = time.time()\nfn()\ndone()\nprint(time.time() - t0)\n",
         ),
         LintExample("host work alone", "import time, torch, json\nd = 'cuda'\nt0 = time.time()\njson.load(open('a'))\nprint(time.time() - t0)\n"),
+        LintExample(
+            "a compiler and an exception",
+            "import time, torch\nd = 'cuda'\nt0 = time.time()\nk = triton_precompile(src)\nif k is None:\n    raise Failed(d)\nprint(time.time() - t0)\n",
+        ),
         LintExample("no device in the file", "import time, torch\nt0 = time.time()\ntorch.mm(x, x)\nprint(time.time() - t0)\n"),
     )  # fmt: skip
 

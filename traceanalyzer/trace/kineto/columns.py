@@ -134,9 +134,9 @@ class Columns:
 
     def _add_half(self, kind: RowKind, row: Row) -> None:
         if row.ph in ("B", "E"):
-            self.halves.append(
-                (kind, row.ph, Row(row.name, row.ph, row.pid, row.tid, row.ts, row.dur, getattr(row, "args", Raw(b""))))
-            )
+            args = getattr(row, "args", Raw(b""))
+            made = Row(row.name, row.ph, _raw_id(row.pid), _raw_id(row.tid), row.ts, row.dur, args)
+            self.halves.append((kind, row.ph, made))
         else:
             self.store.skipped[f"ph {row.ph[:8]}" if row.ph else "no ph"] += 1
 
@@ -388,6 +388,11 @@ def _note(args: LaneArgs) -> str:
 
 def _as_row(name: str, ph: str, row: LooseRow) -> Row:
     return Row(name, ph, row.pid, row.tid, row.ts, row.dur, row.args)
+
+
+def _raw_id(value: Raw | int | str) -> Raw:
+    """Return an id as text: those of Python frames are decoded already."""
+    return value if type(value) is Raw else Raw(msgspec.json.encode(value))
 
 
 def _id_codes(table: Interner, values: list[Any]) -> npt.NDArray[np.int32]:
