@@ -245,3 +245,53 @@ def test_nothing_is_called_no_single_cause(tmp_path):
         verdict = report_of(ta.read(path)).verdict
         assert "no single cause" not in verdict.headline and "nan" not in verdict.headline.lower().split()
         assert len(verdict.headline) < 700
+
+
+def test_a_pause_that_is_only_noted_does_not_hide_the_costliest_cause(tmp_path):
+    # code is loaded in the gaps of two steps of three, a copy from pageable memory fills those of the third; three pauses hold more than both
+    events, at = [], 0
+    for i in range(60):
+        corr = 100 * i
+        for k in range(6):
+            events += [launch(at + 3 * k, corr + k + 1), kernel(at + 5 + 100 * k, 100, corr + k + 1, f"layer_{k}")]
+        at += 605
+        if i % 3:
+            events.append(call(at + 1, 290, "cuModuleLoadData", corr + 50, "cuda_driver"))
+        else:
+            events += memcpy(at + 2, at + 150, 2, corr + 60, 155, "HtoD (Pageable -> Device)")
+        at += 300
+        if i in (16, 31, 46):
+            at += 20_000
+    found = reported(tmp_path, events)
+    cost = {f["rule"]: f["cost_us"] for f in found["findings"]}
+    severity = {f["rule"]: f["severity"] for f in found["findings"]}
+    assert cost["TA308"] > cost["TA402"] > cost["TA302"] > 0
+    assert severity["TA308"] == "note" and severity["TA402"] == severity["TA302"] == "warning"
+    assert "loaded" in found["verdict"]["headline"] and found["verdict"]["status"] == "suspect"
+
+
+def test_a_copy_call_is_worth_what_the_end_of_copy_calls_is(tmp_path):
+    # each step ends with a synchronise, which costs far more than the copy call in its midst
+    events = []
+    for i in range(12):
+        at, corr = 1_706 * i, 100 * i
+        events += [
+            launch(at, corr + 1),
+            kernel(at + 6, 300, corr + 1, "a"),
+            call(at + 10, 300, "cudaDeviceSynchronize", corr + 9),
+        ]
+        events += [
+            cpu_op("aten::slow", at + 320, 900),
+            launch(at + 1_300, corr + 2),
+            kernel(at + 1_306, 100, corr + 2, "b"),
+        ]
+        events += memcpy(at + 1_500, at + 1_700, 2, corr + 3, 203, "HtoD (Pageable -> Device)")
+    found = reported(tmp_path, events)
+    copies = next(f for f in found["findings"] if f["rule"] == "TA302")
+    spans = [row for row in found["ledger"] if row["window"] == "span"]
+    worth = {w["change"]: w for w in spans[0]["worth"]}
+    assert copies["code"] == "copy-call"
+    assert worth["no_copy_calls"]["period_us"] > 1.05 * worth["no_host_waits"]["period_us"]
+    assert copies["params"]["then_ns"] is None or copies["params"]["then_ns"] / 1e3 == pytest.approx(
+        worth["no_copy_calls"]["period_us"]
+    )

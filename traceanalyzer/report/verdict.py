@@ -58,7 +58,8 @@ def _verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
     warnings = [f for f in findings if f.severity is Severity.WARNING]
     rows = sorted((f for f in warnings if f.rule.startswith("TA1")), key=_rows_first)
     limits = _limits(analysis, findings)
-    limit = limits[0] if limits else None
+    # what is only noted, as a pause that no row explains, does not hide the costliest cause that is asserted
+    limit = next((f for f in limits if f.severity is Severity.WARNING), limits[0] if limits else None)
     risk = _claim_at_risk(analysis, warnings)
     device = _worst(analysis)
     if (

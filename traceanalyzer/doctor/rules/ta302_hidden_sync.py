@@ -124,7 +124,9 @@ class HiddenSync(LedgerRule):
         behind = device.waited(read_back=True)
         inside = device.of(LedgerClass.COPY_CALL)
         read_back = device.ns(behind) >= device.ns(inside)
-        params, code = cost_params(device, mask, self.change), "copy-call"
+        # a copy's call that holds the device up ends with the copy calls alone, a wait for a value with all waits
+        change = self.change if read_back else "no_copy_calls"
+        params, code = cost_params(device, mask, change), "copy-call"
         if read_back:
             wait = device.waits_by_call(behind)[0]
             api, operator = wait.api, wait.operator
@@ -145,7 +147,7 @@ class HiddenSync(LedgerRule):
             numbers=cost_numbers(analysis, params) | {"waits": params["waits"], "operator": params["operator"]},
             evidence=device.evidence(mask, "idle behind the copy" if read_back else "idle inside the copy call"),
             remedy=_remedy(analysis, code, str(params["kinds"])),
-            cost=device.cost(mask, self.change),
+            cost=device.cost(mask, change),
         )  # fmt: skip
 
 
