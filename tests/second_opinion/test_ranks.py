@@ -46,7 +46,7 @@ def test_compute_communication_and_their_overlap_are_exact(tmp_path):
 
 
 rows = st.lists(
-    st.tuples(st.integers(0, 500), st.integers(0, 60), st.sampled_from(["k", NCCL, "copy"]), st.sampled_from([7, 20, 21])),
+    st.tuples(st.integers(0, 500), st.integers(0, 60), st.sampled_from(["k", NCCL, "copy"])),
     min_size=1, max_size=25,
 )  # fmt: skip
 
@@ -55,7 +55,9 @@ rows = st.lists(
 def test_the_parts_of_busy_add_up_whatever_overlaps(tmp_path_factory, made):
     builder = trace()
     covered = {"k": set(), NCCL: set(), "copy": set()}
-    for start, length, name, stream in made:
+    for stream, (start, length, name) in enumerate(
+        made, 7
+    ):  # one each: on one stream such overlaps are impossible rows
         kind = "memcpy" if name == "copy" else "kernel"
         builder.launch(900).kernel(1000 + start, length, name=name, stream=stream, kind=kind)
         covered[name] |= set(range(start, start + length))
