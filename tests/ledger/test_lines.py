@@ -15,7 +15,7 @@ from traceanalyzer.options import AnalysisOptions
     ("frame", "users"),
     [
         ("train.py(76): main", True),
-        ("/home/me/work/train.py(76): main", True),
+        ("/home/me/project/train.py(76): main", True),
         ("model/blocks.py(12): forward", True),
         ("torch/nn/modules/module.py(1743): _call_impl", False),
         ("/usr/lib/python3.11/site-packages/mine/x.py(3): f", False),
