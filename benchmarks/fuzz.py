@@ -9,7 +9,6 @@ Without TRACE the samples of this repository are mutated. The same seed makes th
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import random
 import re
@@ -25,14 +24,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-MOST_EVENTS = 600
-"""Longer traces are cut to so many events, spread over the whole, so that a run does thousands of inputs."""
-NUMBERS: tuple[Any, ...] = (
-    0, -1, 1, 0.5, -0.001, 1e-9, 1e15, 1e18, -1e18, 2**53, 2**63, 2**64, 10**25, 1e308, "12", "-3", "1e5", "0x10", "nan", "\u0663", "", None, True, [], {}, "NaN",
-)  # fmt: skip
-TEXTS = (
-    "", " ", "k", "=1+1", "\x1b[31mred", "\u202e", "<script>", "|", "`", "a" * 5000, "void f<int>(T1*)", "ncclKernel", "Memset (Device)", "cudaLaunchKernel", "\ud800", "100%", "\\",
-)  # fmt: skip
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from mutations import Seed  # noqa: E402
+
 TIMES_THAT_MAY_BE_NEGATIVE = re.compile(
     r"(?:\A|_)(?:at|start|skew|offset|difference|delta|change|early|excess|error|saved|drift|slack|lead)(?:_|\Z)"
 )
@@ -57,133 +52,6 @@ def within(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def load(path: Path) -> Any:
-    """Return a trace as JSON with at most MOST_EVENTS events."""
-    data = path.read_bytes()
-    found = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
-    events = found if isinstance(found, list) else found["traceEvents"]
-    if len(events) > MOST_EVENTS:
-        # whole stretches, so that launches keep their kernels
-        heads = [e for e in events if isinstance(e, dict) and e.get("ph") == "M"][:60]
-        timed = sorted(
-            (e for e in events if isinstance(e, dict) and isinstance(e.get("ts"), int | float)), key=lambda e: e["ts"]
-        )
-        first = len(timed) // 3
-        events = heads + timed[first : first + MOST_EVENTS]
-        if isinstance(found, list):
-            return events
-        found["traceEvents"] = events
-    return found
-
-
-def mutated(rng: random.Random, seed: Any) -> bytes:
-    """Return a trace with a few faults: of its events, then of its bytes."""
-    copy = json.loads(json.dumps(seed))
-    events = copy if isinstance(copy, list) else copy["traceEvents"]
-    for _ in range(rng.choice((1, 1, 2, 3, 8))):
-        if rng.random() < 0.8 and events:
-            _change_events(rng, events)
-        elif isinstance(copy, dict):
-            key = rng.choice([*copy, "deviceProperties", "distributedInfo", "displayTimeUnit", "baseTimeNanoseconds"])
-            if key != "traceEvents":
-                copy[key] = rng.choice((*NUMBERS, *TEXTS, [{}], {"rank": -1}, [{"id": 0, "name": 5}]))
-    data = json.dumps(copy).encode("utf-8", "surrogatepass")
-    if rng.random() < 0.3:
-        data = _change_bytes(rng, bytearray(data))
-    return data
-
-
-def _change_events(rng: random.Random, events: list[Any]) -> None:
-    at = rng.randrange(len(events))
-    event = events[at] if isinstance(events[at], dict) else {}
-    args = event.get("args") if isinstance(event.get("args"), dict) else {}
-    kind = rng.randrange(14)
-    if kind == 0:
-        event[rng.choice(("ts", "dur", "pid", "tid", "id"))] = rng.choice(NUMBERS)
-    elif kind == 1 and args:
-        args[rng.choice(list(args))] = rng.choice((*NUMBERS, *TEXTS))
-    elif kind == 2:
-        event[rng.choice(("name", "cat", "ph", "bp"))] = rng.choice(
-            (*TEXTS, *NUMBERS[:6], "B", "E", "f", "s", "kernel")
-        )
-    elif kind == 3:
-        events[at:at] = [json.loads(json.dumps(event)) for _ in range(rng.choice((1, 3)))]
-    elif kind == 4:
-        del events[at : at + rng.choice((1, 5, 50))]
-    elif kind == 5:
-        rng.shuffle(events)
-    elif kind == 6:
-        scale = rng.choice((0, 1e-3, -1, 1e6))
-        for e in events:
-            if isinstance(e, dict) and isinstance(e.get("dur"), int | float) and rng.random() < 0.5:
-                e["dur"] *= scale
-    elif kind == 7:
-        shift = rng.choice((-1e6, -50, 50, 1e12))
-        cat = rng.choice(("kernel", "cuda_runtime", "gpu_memcpy", "user_annotation"))
-        for e in events:
-            if isinstance(e, dict) and e.get("cat") == cat and isinstance(e.get("ts"), int | float):
-                e["ts"] += shift
-    elif kind == 8:
-        field = rng.choice(("stream", "device", "correlation", "context"))
-        value = rng.choice((0, 1, 7, -1, 2**32 - 1, "x"))
-        for e in events:
-            if isinstance(e, dict) and isinstance(e.get("args"), dict) and field in e["args"] and rng.random() < 0.5:
-                e["args"][field] = value
-    elif kind == 9:
-        for e in list(events):
-            if (
-                isinstance(e, dict)
-                and e.get("ph") == "X"
-                and isinstance(e.get("ts"), int | float)
-                and rng.random() < 0.3
-            ):
-                e["ph"] = "B"
-                events.append(
-                    {k: e[k] for k in ("name", "pid", "tid") if k in e}
-                    | {"ph": "E", "ts": e["ts"] + (e.get("dur") or 0 if isinstance(e.get("dur"), int | float) else 0)}
-                )
-    elif kind == 10:
-        other = rng.choice(events)
-        if isinstance(other, dict):
-            for field in ("ts", "dur"):
-                if field in other:
-                    event[field] = other[field]
-    elif kind == 11:
-        events.insert(
-            at,
-            rng.choice(
-                (None, 5, "x", [], {}, {"ph": "X"}, {"ph": "X", "ts": 1, "dur": 1, "name": "k", "cat": "kernel"})
-            ),
-        )
-    elif kind == 12:
-        keep = rng.choice(("kernel", "cuda_runtime", "gpu_memcpy", "user_annotation", "cpu_op"))
-        events[:] = [e for e in events if not isinstance(e, dict) or e.get("cat") == keep or e.get("ph") == "M"] or [{}]
-    else:
-        name = rng.choice(TEXTS)
-        for e in events:
-            if isinstance(e, dict) and rng.random() < 0.2:
-                e["name"] = name
-
-
-def _change_bytes(rng: random.Random, data: bytearray) -> bytes:
-    for _ in range(rng.choice((1, 3, 20))):
-        at = rng.randrange(len(data)) if data else 0
-        kind = rng.randrange(5)
-        if kind == 0 and data:
-            data[at] = rng.randrange(256)
-        elif kind == 1:
-            del data[at : at + rng.choice((1, 7, 300))]
-        elif kind == 2:
-            data[at:at] = rng.choice(
-                (b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"\0", b"\xff", b"9" * 400, b"[" * 600)
-            )
-        elif kind == 3:
-            data[at:at] = data[at : at + 400]
-        else:
-            del data[at + rng.randrange(1 + len(data) - at) :]
-    return gzip.compress(bytes(data))[: rng.randrange(20, 10**6)] if rng.random() < 0.2 else bytes(data)
 
 
 def faults(path: Path, base: Any = None, limit: float = 5.0) -> list[str]:
@@ -292,23 +160,24 @@ def run(
     from traceanalyzer.api import examine, read
     from traceanalyzer.options import AnalysisOptions
 
-    seeds = [load(p) for p in paths]
+    seeds = [Seed.of(p) for p in paths]
     base = examine(read(ROOT / "samples" / "cpu_bound_loop.json"), AnalysisOptions(samples=True))[2]
     counted: Counter[str] = Counter()
     until = None if seconds is None else time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "input.json"
         for number in range(inputs):
             if until is not None and time.monotonic() > until:
                 print(f"stopped by the clock after {number} inputs")
                 break
             rng = random.Random(f"{seed}/{number}")
-            file.write_bytes(mutated(rng, rng.choice(seeds)))
+            drawn = rng.choice(seeds)
+            file = Path(folder) / f"input{drawn.suffix}"
+            file.write_bytes(drawn.mutated(rng))
             for fault in set(faults(file, base, limit)):
                 counted[fault] += 1
                 if keep is not None and counted[fault] <= 2:
                     keep.mkdir(parents=True, exist_ok=True)
-                    (keep / f"{seed}-{number}.json").write_bytes(file.read_bytes())
+                    (keep / f"{seed}-{number}{drawn.suffix}").write_bytes(file.read_bytes())
                     (keep / f"{seed}-{number}.txt").write_text(fault + "\n", encoding="utf-8")
     return counted
 

@@ -25,8 +25,8 @@ def test_mutated_traces_show_no_fault():
 
 
 def test_the_same_seed_makes_the_same_input_and_another_seed_another():
-    seed = fuzz.load(SEEDS[0])
-    first, again, other = (fuzz.mutated(random.Random(n), seed) for n in ("a", "a", "b"))
+    seed = fuzz.Seed.of(SEEDS[0])
+    first, again, other = (seed.mutated(random.Random(n)) for n in ("a", "a", "b"))
     assert first == again != other
 
 
@@ -48,7 +48,7 @@ def test_a_wrong_number_in_text_is_found(line, wrong):
 
 def test_a_hang_and_a_crash_are_found(tmp_path, monkeypatch):
     path = tmp_path / "t.json"
-    path.write_text(json.dumps(fuzz.load(SEEDS[0])))
+    path.write_text(json.dumps(fuzz.Seed.of(SEEDS[0]).content))
 
     def forever(*_):
         while True:

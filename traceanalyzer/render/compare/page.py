@@ -14,7 +14,8 @@ from traceanalyzer.render.compare import units
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.page.assets import page_assets, page_data
 from traceanalyzer.render.page.charts import NAME, distribution_data
-from traceanalyzer.render.page.content import clean_block, finding_card, render_template
+from traceanalyzer.render.page.content import clean_block, finding_card
+from traceanalyzer.render.page.templates import render_template
 from traceanalyzer.report.charts.model import ComparisonFigures
 from traceanalyzer.report.compare.model import ComparisonData, KernelComparison, OpComparison
 

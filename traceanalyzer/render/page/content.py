@@ -8,12 +8,13 @@ from typing import Any
 from traceanalyzer.render import blocks, ledger
 from traceanalyzer.render import format as show
 from traceanalyzer.render.base import RenderSettings
-from traceanalyzer.render.escape import code_spans, terminal
+from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.markdown import render_markdown
 from traceanalyzer.render.measured import conditions_lines, measured_in
 from traceanalyzer.render.opinion import opinion
 from traceanalyzer.render.page.assets import page_assets, page_data
 from traceanalyzer.render.page.charts import has_ladder, protocol_titles, report_figures
+from traceanalyzer.render.page.templates import render_template
 from traceanalyzer.report.charts.model import Timeline
 from traceanalyzer.report.model import FindingRow, LedgerRow, ReportData
 from traceanalyzer.report.units import KernelRow, OpRow
@@ -93,22 +94,6 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
     }
     context["sections"] = _sections(context)
     return render_template("report.html.j2", context)
-
-
-def render_template(name: str, context: dict[str, Any]) -> str:
-    """Return a template of this package filled in; texts are escaped, unknown names are errors."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        loader=PackageLoader("traceanalyzer.render"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["code_spans"] = lambda text: Markup(code_spans(text))
-    return environment.get_template(name).render(context).strip() + "\n"
 
 
 def _text(text: str, limit: int = SENTENCE) -> str:

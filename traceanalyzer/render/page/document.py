@@ -5,23 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from traceanalyzer.render import blocks
-from traceanalyzer.render.escape import code_spans, terminal
+from traceanalyzer.render.escape import terminal
+from traceanalyzer.render.page.templates import render_template
 from traceanalyzer.report.model import ReportData
 
 
 def render_html(report: ReportData, *, top: int = 20) -> str:
     """Return the fragment; ``top`` rows per table."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        loader=PackageLoader("traceanalyzer.render"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["code_spans"] = lambda text: Markup(code_spans(text))
     found = [
         blocks.kernels(report, top), blocks.copies(report, top), blocks.ops(report, top), blocks.ladder(report, 4), blocks.devices(report, top),
         blocks.streams(report, top), blocks.threads(report, top), blocks.idle(report, top), blocks.pauses(report),
@@ -35,12 +25,12 @@ def render_html(report: ReportData, *, top: int = 20) -> str:
         for b in found if b is not None
     ]  # fmt: skip
     clock = blocks.clock_line(report)
-    return environment.get_template("notebook.html.j2").render(
-        headline=terminal(report.verdict.headline, 4000),
-        lines=[terminal(line, 1000) for line in (*blocks.trace_lines(report)[:12], *([clock] if clock else []))],
-        tables=tables,
-        coverage=terminal(report.coverage.sentence, 2000),
-        findings=[
+    context = {
+        "headline": terminal(report.verdict.headline, 4000),
+        "lines": [terminal(line, 1000) for line in (*blocks.trace_lines(report)[:12], *([clock] if clock else []))],
+        "tables": tables,
+        "coverage": terminal(report.coverage.sentence, 2000),
+        "findings": [
             replace(
                 f,
                 title=terminal(f.title, 200),
@@ -49,6 +39,7 @@ def render_html(report: ReportData, *, top: int = 20) -> str:
             )
             for f in report.findings
         ],
-        abstentions=[(terminal(rules, 400), terminal(reason, 400)) for rules, reason in blocks.abstentions(report)],
-        conditions=terminal(blocks.conditions(report), 1000),
-    )
+        "abstentions": [(terminal(rules, 400), terminal(reason, 400)) for rules, reason in blocks.abstentions(report)],
+        "conditions": terminal(blocks.conditions(report), 1000),
+    }
+    return render_template("notebook.html.j2", context)
