@@ -37,6 +37,7 @@ types: $(VENV)/.all
 docs: $(VENV)/.all
 	$(BIN)/python -m traceanalyzer.report.schema_page
 	$(BIN)/python -m traceanalyzer.doctor.pages
+	$(BIN)/python -m traceanalyzer.fleet.tables_page
 
 samples: $(VENV)/.all
 	$(BIN)/python samples/generate.py

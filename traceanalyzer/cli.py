@@ -45,6 +45,7 @@ class _Group(click.Group):
         "What limits it?": {
             "annotate": (_COMMANDS + "annotate", "command", "Add causes and evidence to a trace, for Perfetto."),
             "ranks": (_COMMANDS + "ranks", "command", "Compare the ranks of a distributed job."),
+            "fleet": (_COMMANDS + "fleet", "command", "Analyse thousands of traces, and ask questions of them."),
         },
         "Is B faster?": {
             "compare": (_COMMANDS + "compare", "command", "Is HEAD faster than BASE, and by which protocol?"),

@@ -61,3 +61,16 @@ def number(text: str) -> float:
     if not isfinite(found) or found < 0:
         raise QuantityError("is no finite number from 0 up")
     return found
+
+
+UNIT_BYTES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_SIZE = re.compile(rf"\s*({_NUMBER})\s*(?:([kmgt])i?b?|b)?\s*\Z", re.I)
+
+
+def size_bytes(text: str) -> float:
+    """Return bytes of a size such as ``4GiB``, ``512M`` or ``1000``; the units are binary. Raises QuantityError."""
+    found = _SIZE.match(text) if len(text) <= _LONGEST else None
+    value = float(found[1]) * UNIT_BYTES[(found[2] or "").lower()] if found else 0.0
+    if not 1 <= value <= 1 << 60:
+        raise QuantityError("is no size: give e.g. 4GiB")
+    return value

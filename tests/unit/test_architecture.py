@@ -22,9 +22,10 @@ ALLOWED = {
     "report": {"trace", "analysis", "doctor", "report", "render", "peers"},
     "render": {"report", "render", "lint"},
     "lint": {"lint"},
+    "fleet": {"trace", "analysis", "doctor", "report", "fleet"},
     "schemas": set(),
     "peers": {"peers"},
-    "commands": {"trace", "analysis", "doctor", "render", "lint", "commands", "capture", "kernels"},
+    "commands": {"trace", "analysis", "doctor", "render", "lint", "fleet", "commands", "capture", "kernels"},
 }
 EVERYONE = {"errors", "options", "interrupts", "quantities", "strenum", "_version"}
 

@@ -55,11 +55,25 @@ class RankCollectives:
 
 
 @dataclass(frozen=True)
+class NameWaits:
+    """The collectives of one name that one rank joined last: how many, and what all other ranks together waited for it in them.
+
+    ``rank`` is its place in the order given.
+    """
+
+    name: str
+    rank: int
+    last: int
+    caused_ns: int
+
+
+@dataclass(frozen=True)
 class CommunicationWaits:
     """Of each rank, in the order given: nanoseconds in matched collectives that it waited, and that the transfer took.
 
     ``caused_ns[r]`` is what all other ranks waited for rank r; ``waits_ns[r, q]`` what r waited for q. ``last[r]`` counts the
     collectives that r joined last. ``spread_ns`` is how far the aligned ends of nine of ten collectives lie apart.
+    ``by_name`` splits the waiting by collective and by the rank that was waited for, the largest first.
     """
 
     ranks: list[int]
@@ -70,6 +84,7 @@ class CommunicationWaits:
     last: Int64
     waits_ns: npt.NDArray[np.int64]
     spread_ns: int
+    by_name: list[NameWaits] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -150,7 +165,20 @@ def communication_waits(ranks: Sequence[RankCollectives]) -> CommunicationWaits 
         last=np.bincount(last, minlength=len(ranks)).astype(np.int64),
         waits_ns=waits,
         spread_ns=spread,
+        by_name=_by_name(ranks[0], last, wait.sum(axis=0), len(ranks)),
     )
+
+
+def _by_name(first: RankCollectives, last: Int64, waited: Int64, ranks: int) -> list[NameWaits]:
+    key = first.name.astype(np.int64) * ranks + last
+    count = np.bincount(key, minlength=len(first.names) * ranks)
+    caused = np.zeros(len(count), dtype=np.int64)
+    np.add.at(caused, key, waited)
+    found = [
+        NameWaits(first.names[k // ranks], k % ranks, int(count[k]), int(caused[k]))
+        for k in np.flatnonzero(count).tolist()
+    ]
+    return sorted(found, key=lambda w: (-w.caused_ns, w.name, w.rank))
 
 
 def _sequence(rank: RankCollectives) -> list[str]:

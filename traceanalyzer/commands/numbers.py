@@ -60,6 +60,16 @@ class Number(_Number):
         )
 
 
+class Size(_AnyType):
+    """A size in bytes with a binary unit, e.g. ``4GiB``; a number alone is bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the size; a usage error for what is none."""
+        return value if isinstance(value, int) else int(_read(self, quantities.size_bytes, str(value), param, ctx))
+
+
 def _read(
     kind: _AnyType, reader: Any, text: str, param: click.Parameter | None, ctx: click.Context | None, *more: str
 ) -> float:

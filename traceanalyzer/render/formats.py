@@ -53,3 +53,17 @@ PREDICTION = (
     Renderer("markdown", _MARKDOWN, ".md", "prediction:markdown_prediction"),
     Renderer("json", _JSON, ".json", "prediction:json_prediction"),
 )
+
+FLEET = (
+    Renderer("text", _TEXT, ".txt", "fleet.text:text_fleet"),
+    Renderer("markdown", _MARKDOWN, ".md", "fleet.text:markdown_fleet"),
+    Renderer("html", _HTML, ".html", "fleet.page:page_fleet"),
+    Renderer("json", _JSON, ".json", "json_v1:json_of"),
+)
+
+FLEET_QUERY = (
+    Renderer("text", _TEXT, ".txt", "fleet.text:text_query"),
+    Renderer("markdown", _MARKDOWN, ".md", "fleet.text:markdown_query"),
+    Renderer("html", _HTML, ".html", "fleet.page:page_query"),
+    Renderer("json", _JSON, ".json", "json_v1:json_of"),
+)

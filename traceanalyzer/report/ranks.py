@@ -6,13 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from traceanalyzer._version import __version__
 from traceanalyzer.analysis.breakdown import Breakdown, breakdowns
 from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.collectives import (
     CommunicationWaits,
+    NameWaits,
     NoWaits,
     RankCollectives,
     Unjudged,
@@ -98,11 +99,36 @@ class RankWaits:
 
 
 @dataclass(frozen=True)
+class CollectiveWaits:
+    """Collectives of one kernel name: how many, what all ranks together waited in them, and the rank that they mostly waited for.
+
+    That rank joined ``last`` of them last, and caused ``caused_us`` of the waiting.
+    """
+
+    name: str
+    collectives: int
+    wait_us: float
+    rank: int
+    last: int
+    caused_us: float
+
+
+class OfRank(Protocol):
+    """Whatever belongs to a rank and a file."""
+
+    @property
+    def rank(self) -> int | None: ...  # noqa: D102
+    @property
+    def file(self) -> str: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
 class RanksCommunication:
     """Who waits in communication for whom, or the code of the reason why that cannot be told (``reason`` is not empty then).
 
     ``collectives`` were matched over the ranks by their order and name. Clocks of the hosts are aligned by the collectives'
-    ends, which then agree within ``spread_us`` in nine of ten. ``reason_ranks`` are the ranks a reason speaks of.
+    ends, which then agree within ``spread_us`` in nine of ten. ``reason_ranks`` are the ranks a reason speaks of. ``names`` splits the
+    waiting by collective, the largest first.
     """
 
     collectives: int
@@ -110,6 +136,7 @@ class RanksCommunication:
     ranks: list[RankWaits]
     reason: str = ""
     reason_ranks: list[int] = field(default_factory=list)
+    names: list[CollectiveWaits] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -231,7 +258,7 @@ def rank_collectives(analysis: Analysis, file: str) -> list[RankCollectives]:
     return [] if rank is None else collectives_of(analysis.trace, rank)
 
 
-def communication(rows: list[RankRow], kept: Sequence[RankCollectives]) -> RanksCommunication:
+def communication(rows: Sequence[OfRank], kept: Sequence[RankCollectives]) -> RanksCommunication:
     """Return who waited for whom in the collectives of a job, or why that cannot be told."""
     ordered = sorted(kept, key=lambda k: k.rank)
     files = Counter(rank for rank, _ in {(r.rank, r.file) for r in rows})
@@ -261,7 +288,20 @@ def communication(rows: list[RankRow], kept: Sequence[RankCollectives]) -> Ranks
         )
         for n, rank in enumerate(found.ranks)
     ]  # fmt: skip
-    return RanksCommunication(found.collectives, _us(found.spread_ns), ranks)
+    return RanksCommunication(found.collectives, _us(found.spread_ns), ranks, names=_names(found))
+
+
+def _names(found: CommunicationWaits) -> list[CollectiveWaits]:
+    groups: dict[str, list[NameWaits]] = {}
+    for one in found.by_name:
+        groups.setdefault(one.name, []).append(one)
+    rows = [
+        CollectiveWaits(
+            name, sum(w.last for w in mine), _us(sum(w.caused_ns for w in mine)), found.ranks[mine[0].rank], mine[0].last, _us(mine[0].caused_ns)
+        )
+        for name, mine in groups.items()
+    ]  # fmt: skip
+    return sorted(rows, key=lambda r: -r.wait_us)
 
 
 def _hta_numbers(found: HtaResult, devices: int) -> HtaNumbers:

@@ -36,11 +36,11 @@ def trace_files(folder: str | Path) -> list[Path]:
     return found
 
 
+def is_trace_name(name: str) -> bool:
+    """Return whether a file of this name may be a trace: not a hidden file, and no sidecar."""
+    name = name.lower()
+    return name.endswith(_ENDINGS) and not name.startswith(".") and not name.endswith(".sidecar.json")
+
+
 def _is_trace(path: Path) -> bool:
-    name = path.name.lower()
-    return (
-        name.endswith(_ENDINGS)
-        and not name.startswith(".")
-        and not name.endswith(".sidecar.json")
-        and not path.is_dir()
-    )
+    return is_trace_name(path.name) and not path.is_dir()

@@ -1,0 +1,1 @@
+"""Answers on a fleet of traces, as text, Markdown and a page."""
