@@ -16,7 +16,7 @@ from traceanalyzer.doctor.docs import sections, summary
 from traceanalyzer.doctor.engine import diagnose
 from traceanalyzer.doctor.example import kernel, launch, write_example
 from traceanalyzer.doctor.finding import Abstained, Cost, Severity
-from traceanalyzer.doctor.message import sentence
+from traceanalyzer.doctor.message import Message, sentence
 from traceanalyzer.doctor.registry import RULES
 from traceanalyzer.doctor.rule import SECTIONS, Example, Rule
 from traceanalyzer.doctor.subject import Subject, SubjectKind
@@ -162,12 +162,13 @@ def test_a_subject_covers_what_lies_within_it_whatever_it_is_called():
 def test_what_costs_little_is_a_note(tmp_path):
     class Costly(Rule):
         code, name, family = "TA999", "costly", "test"
+        messages: ClassVar[dict[str, Message]] = {"m": Message("h", "m.")}
         positive: ClassVar[tuple[Example, ...]] = ()
         negative: ClassVar[tuple[Example, ...]] = ()
         cost: ClassVar[Cost | None] = None
 
         def check(self, analysis):
-            return [self.finding(Severity.WARNING, Grade.PROVEN, Subject(), "h", "m.", {}, [], [], cost=self.cost)]
+            return [self.say("m", Severity.WARNING, Grade.PROVEN, Subject(), {}, numbers={}, remedy=[], cost=self.cost)]
 
     analysis = analysed(tmp_path, [])
     for cost, severity in (
@@ -180,9 +181,9 @@ def test_what_costs_little_is_a_note(tmp_path):
 
 def test_sentences_are_made_of_templates_and_parameters():
     text = sentence(
-        "{name:name} took {cost_ns:time} ({part:share})[[, {n:count} times]][[ on {stream}]].",
-        {"name": "gemm", "cost_ns": 12_345_000, "part": 0.034, "n": 1200, "stream": None},
+        "{name:name} took {cost_ns:time} ({part:share})[[, {n:count} times]][[ on {stream}]] in {places:plural place}.",
+        {"name": "gemm", "cost_ns": 12_345_000, "part": 0.034, "n": 1200, "stream": None, "places": 1},
     )
-    assert text == "`gemm` took 12.3 ms (3.4%), 1,200 times."
+    assert text == "`gemm` took 12.3 ms (3.4 %), 1,200 times in 1 place."
     with pytest.raises(KeyError):
         sentence("{missing}", {})

@@ -15,7 +15,7 @@ from traceanalyzer.doctor.causes import Family, causes
 from traceanalyzer.doctor.example import call, cpu_op, host_range, kernel, launch, loop, memcpy, write_example
 from traceanalyzer.doctor.message import sentence
 from traceanalyzer.doctor.registry import RULES
-from traceanalyzer.options import AnalysisOptions, Selection
+from traceanalyzer.options import AnalysisOptions, Selection, parse_claim
 
 
 def read(tmp_path, events):
@@ -222,20 +222,34 @@ def test_every_nanosecond_of_a_span_has_one_family_or_is_compute(tmp_path):
 
 
 def test_headlines_and_messages_are_their_templates_over_their_parameters(tmp_path):
-    path = tmp_path / "example.json"
-    checked = 0
+    path, fired = tmp_path / "example.json", set()
     for rule in RULES:
         for example in rule.positive:
             write_example(example, path)
-            found = rule().check(analyse(ta.read(path), AnalysisOptions()))
+            found = rule().check(analyse(ta.read(path), AnalysisOptions(claims=tuple(map(parse_claim, example.claims)))))
             for finding in found if isinstance(found, list) else []:
-                if finding.code in rule.messages:
-                    message = rule.messages[finding.code]
-                    assert finding.message == sentence(message.text, finding.params)
-                    assert finding.headline == sentence(message.headline, finding.params)
-                    checked += 1
+                message = rule.messages[finding.code]
+                assert finding.message == sentence(message.text, finding.params)
+                assert finding.headline == sentence(message.headline, finding.params)
                 assert all(v is None or isinstance(v, int | float | str) for v in finding.params.values())
-    assert checked > 25
+                fired.add(rule.code)
+    assert fired == {rule.code for rule in RULES}
+
+
+def test_no_number_and_no_verdict_hangs_on_a_sentence(tmp_path, monkeypatch):
+    def judged():
+        found = []
+        for _, example in EVERY_EXAMPLE:
+            write_example(example, tmp_path / "example.json")
+            options = AnalysisOptions(claims=tuple(map(parse_claim, example.claims)))
+            report = report_of(ta.read(tmp_path / "example.json"), options)
+            rows = [(f.rule, f.code, f.severity, f.params, f.numbers, f.cost_us, f.subject_of) for f in report.data.findings]
+            found.append((report.verdict.status, rows))
+        return found
+
+    before = judged()
+    monkeypatch.setattr("traceanalyzer.doctor.rule.sentence", lambda template, params: "Zzz.")
+    assert judged() == before
 
 
 def test_nothing_is_called_no_single_cause(tmp_path):

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from traceanalyzer import number_text
 from traceanalyzer.analysis import clocks as clock_analysis
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.clocks import Clocks, ClockState
@@ -258,10 +259,14 @@ def _temper(
         reason = f"too few launches ({queue.counted}), at irregular intervals"
         return replace(queue, state=QueueState.UNKNOWN, grade=None, reason=reason)
     if idle_share < options.threshold("idle_share"):
-        return replace(queue, state=QueueState.MIXED, reason=f"starved launches, but only {idle_share:.1%} idle")
+        return replace(
+            queue, state=QueueState.MIXED, reason=f"starved launches, but only {number_text.percent(idle_share)} idle"
+        )
     if idle.busy_ns and idle.copy_ns / idle.busy_ns > options.threshold("copy_share"):
         share = idle.copy_ns / idle.busy_ns
-        return replace(queue, state=QueueState.MIXED, reason=f"copies and fills hold {share:.0%} of the busy time")
+        return replace(
+            queue, state=QueueState.MIXED, reason=f"copies and fills hold {number_text.percent(share)} of the busy time"
+        )
     return queue
 
 

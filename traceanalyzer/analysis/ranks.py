@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from traceanalyzer import number_text
+
 STRAGGLER_SHARE = 0.05
 """A rank that takes 5 % longer than the median outside of its collectives decides the job's pace more than noise does."""
 
@@ -70,5 +72,5 @@ def stragglers(ranks: Sequence[RankTimes], limit: float = STRAGGLER_SHARE) -> li
 
 def _sentence(late: Late) -> str:
     part = "compute" if late.part == "compute" else "idle time"
-    text = f"{late.over:.0%} longer than the median rank outside of collectives, mostly {part} (+{late.more_ns / 1000:,.0f} us)"
-    return text + (f"; it waits in them {late.waits_less:.0%} less: the others wait for it" if late.waits_less else "")
+    text = f"{number_text.percent(late.over)} longer than the median rank outside of collectives, mostly {part} (+{number_text.duration(late.more_ns)})"
+    return text + (f"; it waits in them {number_text.percent(late.waits_less)} less: the others wait for it" if late.waits_less else "")

@@ -1,23 +1,24 @@
 """Sentences of findings, made from a template and parameters: the one place where a parameter becomes text.
 
-A template holds ``{parameter}`` or ``{parameter:kind}``: ``time`` (nanoseconds), ``share`` (a part of one as a percentage), ``times`` and ``factor`` (a
-ratio, three digits or one behind the point), ``name``
-(a kernel, operator or range, cut and in backquotes), ``count`` (an integer with its thousands apart),
-``often`` (once, twice, 3 times). A part in brackets of the form
-``[[... {parameter} ...]]`` is left out where one of its parameters is None or empty.
+A template holds ``{parameter}`` or ``{parameter:kind}``: ``time`` (nanoseconds), ``share`` (a part of one as a percentage), ``change`` (a relative
+difference, with its sign), ``times`` and ``factor`` (a ratio, three digits or one behind the point), ``name`` (a kernel, operator or range, cut and in
+backquotes), ``count`` (an integer with its thousands apart), ``number`` (three digits), ``ratio`` (four digits behind
+the point), ``protocol`` (a timing protocol in words), ``often`` (once, twice, 3 times), ``plural WORD`` (``1 place``, ``3 places``).
+A part in brackets of the form ``[[... {parameter} ...]]`` is left out where one of its parameters is None or empty.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from traceanalyzer import number_text
 from traceanalyzer.trace.names import scrub_paths, short_names
 
 _OPTIONAL = re.compile(r"\[\[(.*?)\]\]", re.S)
-_PARAMETER = re.compile(r"\{(\w+)(?::(\w+))?\}")
+_PARAMETER = re.compile(r"\{(\w+)(?::(\w+)(?: ([\w -]+))?)?\}")
 
 
 @dataclass(frozen=True)
@@ -45,37 +46,40 @@ def shown_name(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 16]}…{name[-15:]}"
 
 
-def show_us(ns: float | None) -> str:
-    """Return a duration for a sentence: ``9.8 us``, ``5.08 ms``, ``2 s``; ``n/a`` of None."""
-    if ns is None:
-        return "n/a"
-    value = ns / 1000
-    for divisor, unit in ((1.0, "us"), (1e3, "ms")):
-        if abs(value) / divisor < 999.5:  # what rounds to 1000 is one of the next unit
-            return f"{_digits(value / divisor)} {unit}"
-    return f"{_digits(value / 1e6)} s"
+def numbered(names: Iterable[str], prefixes: tuple[str, ...] = ("first", "second", "third")) -> dict[str, str | None]:
+    """Return the first different names, each under a prefix; None under those that are left over."""
+    found = list(dict.fromkeys(names))
+    return {prefix: found[place] if place < len(found) else None for place, prefix in enumerate(prefixes)}
 
 
-def _digits(value: float) -> str:
-    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+PROTOCOLS = {
+    "wall_sync_each": "with a synchronise in each call",
+    "event_pair": "by an event pair around each call",
+    "event_pair_sync": "by an event pair and a synchronise in each call",
+    "wall_sync_once": "by a wall clock around the loop",
+    "event_loop": "by events around the loop",
+    "wall_nosync": "by a wall clock without synchronise",
+    "do_bench": "behind a cache clear (do_bench)",
+    "graph_unrolled": "unrolled in one graph",
+}
+"""Timing protocols in words, those that people use most first."""
 
-
-def show_share(part: float) -> str:
-    """Return a part of one as a percentage: whole ones, a digit behind the point below ten."""
-    if 0 < part < 0.0005:
-        return "under 0.1%"
-    return f"{part:.0%}" if part >= 0.0995 or part == 0 else f"{part:.1%}"
-
+show_us, show_share = number_text.duration, number_text.percent
+"""Durations and shares in the text of verdicts."""
 
 _KINDS: dict[str, Callable[[Any], str]] = {
     "": str,
-    "time": show_us,
-    "share": show_share,
+    "time": number_text.duration,
+    "share": number_text.percent,
+    "change": number_text.change,
     "times": lambda value: f"{value:.3g}x",
     "name": lambda value: f"`{shown_name(str(value))}`",
     "factor": lambda value: f"{value:.1f}x",
     "often": lambda value: {1: "once", 2: "twice"}.get(value, f"{value:,} times"),
     "count": lambda value: f"{value:,}",
+    "protocol": lambda value: PROTOCOLS.get(value, str(value)),
+    "ratio": lambda value: f"{value:.4f}",
+    "number": lambda value: f"{value:.3g}",
 }
 
 
@@ -84,10 +88,13 @@ def sentence(template: str, params: Mapping[str, Any]) -> str:
 
     def optional(match: re.Match[str]) -> str:
         inner = match.group(1)
-        wanted = [params.get(name) for name, _ in _PARAMETER.findall(inner)]
+        wanted = [params.get(name) for name, _, _ in _PARAMETER.findall(inner)]
         return "" if any(value is None or value == "" for value in wanted) else inner
 
     def shown(match: re.Match[str]) -> str:
-        return _KINDS[match.group(2) or ""](params[match.group(1)])
+        value = params[match.group(1)]
+        if match.group(2) == "plural":
+            return number_text.plural(value, match.group(3))
+        return _KINDS[match.group(2) or ""](value)
 
     return _PARAMETER.sub(shown, _OPTIONAL.sub(optional, template))

@@ -45,16 +45,6 @@ class RuleBase(ABC):
     messages: ClassVar[dict[str, Message]] = {}
     """Its messages by code: templates over parameters."""
 
-    def finding(
-        self, severity: Severity, grade: Grade, subject: Subject, headline: str, message: str,
-        numbers: dict[str, Param], evidence: list[Evidence], remedy: list[str], code: str = "", cost: Cost | None = None,
-    ) -> Finding:  # fmt: skip
-        """Return a finding of this rule whose sentences the rule itself wrote; its numbers are its parameters."""
-        return Finding(
-            self.code, self.name, severity, grade, subject, headline, message, numbers, evidence, remedy,
-            code or self.name, dict(numbers), cost,
-        )  # fmt: skip
-
     def say(
         self, code: str, severity: Severity, grade: Grade, subject: Subject, params: dict[str, Param], *,
         numbers: Mapping[str, Param], remedy: list[str], evidence: list[Evidence] | None = None, cost: Cost | None = None,

@@ -5,7 +5,10 @@ from __future__ import annotations
 from math import isfinite
 from typing import TypeGuard
 
+from traceanalyzer import number_text
+
 NA = "n/a"
+plural = number_text.plural
 
 
 def _known(value: float | None) -> TypeGuard[float]:
@@ -27,18 +30,7 @@ def us(value: float | None) -> str:
 
 def duration(value_us: float | None) -> str:
     """Return a duration to three digits with the unit that suits it: ``64 ns``, ``9.8 us``, ``1.21 ms``, ``2.5 s``."""
-    if not _known(value_us):
-        return NA
-    if value_us == 0:
-        return "0 us"
-    for limit_us, divisor_us, unit in ((0.9995, 0.001, "ns"), (999.5, 1, "us"), (999_500, 1_000, "ms")):
-        if abs(value_us) < limit_us:
-            return f"{_three(value_us / divisor_us)} {unit}"
-    return f"{_three(value_us / 1e6)} s"
-
-
-def _three(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
+    return number_text.duration(value_us * 1000) if _known(value_us) else NA
 
 
 def interval(pair: tuple[float, float] | list[float] | None) -> str:
@@ -55,11 +47,7 @@ def queue(state: str, grade: str | None) -> str:
 
 def percent(share: float | None) -> str:
     """Return a share as percent: ``0.4 %``, ``47 %``."""
-    if not _known(share):
-        return NA
-    if 0 < share < 0.0005:
-        return "<0.1 %"
-    return f"{share * 100:.1f} %" if share < 0.0995 else f"{share * 100:.0f} %"
+    return number_text.percent(share) if _known(share) else NA
 
 
 def ratio(value: float | None) -> str:
@@ -72,12 +60,6 @@ def count(value: float | None) -> str:
     if not _known(value):
         return NA
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
-
-
-def plural(n: int, word: str) -> str:
-    """Return ``1 launch``, ``3 launches``."""
-    ending = "es" if word.endswith(("ch", "sh", "s")) else "s"
-    return f"{n:,} {word}{'' if n == 1 else ending}"
 
 
 def nth(n: int) -> str:

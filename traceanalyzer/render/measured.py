@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from traceanalyzer import number_text
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import LADDER_TITLES, Block
 from traceanalyzer.report.model import ReportData
@@ -44,7 +45,7 @@ def _block(capture: Sidecar, record: OperationRecord, op: OpRow | None) -> Block
         if p.p50_us is None:
             continue
         form = predicted.get(p.protocol)
-        error = f"{form / p.p50_us - 1:+.1%}" if form is not None and p.p50_us else show.NA
+        error = f"{number_text.change(form / p.p50_us - 1)}" if form is not None and p.p50_us else show.NA
         rows.append(
             [TITLES.get(p.protocol, p.protocol), "mixed" if p.column == "neither" else p.column, show.us(p.p50_us), show.interval(p.ci95_us), show.count(p.n), show.us(form), error]
         )  # fmt: skip

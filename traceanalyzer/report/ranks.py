@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
+from traceanalyzer import number_text
 from traceanalyzer._version import __version__
 from traceanalyzer.analysis.breakdown import Breakdown, breakdowns
 from traceanalyzer.analysis.clocks import ClockState
@@ -366,7 +367,7 @@ def _headline(rows: list[RankRow], lost: list[LostTrace], missing: list[int], co
     if waited > WAITING_SHARE * whole:
         cause = max(communication.ranks, key=lambda r: r.caused_us)
         parts.append(
-            f"Of the time in collectives {waited / whole:.0%} is waiting, {cause.caused_us / waited:.0%} of it for rank {cause.rank}."
+            f"Of the time in collectives {number_text.percent(waited / whole)} is waiting, {number_text.percent(cause.caused_us / waited)} of it for rank {cause.rank}."
         )
     starved = [r for r in rows if r.queue == "cpu-bound"]
     if starved:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from traceanalyzer import number_text
 from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import QueueState
@@ -241,7 +242,7 @@ def _confirmed(analysis: Analysis) -> str:
     records = sidecar.operations if sidecar else []
     if len(records) != 1 or records[0].agreement.agree is not True or records[0].agreement.difference is None:
         return ""
-    return f" The self-time is confirmed by the capture's unrolled graph ({records[0].agreement.difference:+.1%})."
+    return f" The self-time is confirmed by the capture's unrolled graph ({number_text.change(records[0].agreement.difference)})."
 
 
 def _first_remedy(finding: Finding) -> str:

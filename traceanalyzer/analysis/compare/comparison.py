@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from traceanalyzer import number_text
 from traceanalyzer.analysis.compare.ladder import Ladders, ladders
 from traceanalyzer.analysis.compare.matching import SHARED_WORK, Pair, match_kernels, match_operations
 from traceanalyzer.analysis.compare.pairing import Pairing, pair_units
@@ -142,7 +143,7 @@ def compare_sides(
         and not any(r.base and r.head for r in ops)
     ):
         if not units:
-            a, b = (f"{share:.0%} of its kernel time has a counterpart" for share in shares)
+            a, b = (f"{number_text.percent(share)} of its kernel time has a counterpart" for share in shares)
             differences.append(Difference("work", a, b, False))
         kernels = [_of_other_work(r, min(shares)) for r in kernels]
     basis, chosen, weights = _basis(ops, kernels, shares)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from traceanalyzer import number_text
 from traceanalyzer.analysis import intervals
 from traceanalyzer.analysis.ledger import ChangeWorth, DeviceLedger, LedgerClass, Timeline, Worth, items
 from traceanalyzer.analysis.worth.changes import CHANGES, SITE, changed, data_at_cost, missing, without_one_time
@@ -215,14 +216,16 @@ def _gate(found: Worth, unexplained_ns: int) -> str:
     """Return why an unchanged replay does not carry a worth, else an empty text."""
     if unexplained_ns > UNEXPLAINED_SHARE * found.now_ns * found.units:
         share = unexplained_ns / (found.now_ns * found.units)
-        return f"for {share:.0%} of the time the device waits for something that the trace does not show"
+        return (
+            f"for {number_text.percent(share)} of the time the device waits for something that the trace does not show"
+        )
     off = abs(found.replayed_ns - found.now_ns) / found.now_ns if found.now_ns else 1.0
     if off > PERIOD_WITHIN:
-        return f"an unchanged replay gives the period {off:.0%} off"
+        return f"an unchanged replay gives the period {number_text.percent(off)} off"
     # of a device that is hardly ever idle a tenth of the idle time is nothing
     idle_off = abs(found.replayed_idle_ns - found.idle_ns)
     if idle_off > IDLE_WITHIN * found.idle_ns and idle_off > LITTLE * found.now_ns * found.units:
-        return f"an unchanged replay gives the idle time {idle_off / max(found.idle_ns, 1):.0%} off"
+        return f"an unchanged replay gives the idle time {number_text.percent(idle_off / max(found.idle_ns, 1))} off"
     return ""
 
 

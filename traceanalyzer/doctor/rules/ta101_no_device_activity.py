@@ -30,10 +30,23 @@ from typing import ClassVar
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import kernel, launch
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.recording import record_device
 from traceanalyzer.doctor.rule import Example, Rule, call_evidence
 from traceanalyzer.doctor.subject import WHOLE_TRACE
+from traceanalyzer.trace.remarks import Remark, RemarkCode
+
+LEFT_OUT = (
+    "[[; {left_out:plural device row} had unusable times and were left out]][[; rows of unknown categories: {unknown}]]. "
+    "Device times are not available; they are not zero.[[ The profiler reported: {reported}]]"
+)
+
+
+def _tells(remark: Remark) -> bool:
+    """Return whether the profiler's own diagnostic is about device records."""
+    text = str(remark.params.get("text", ""))
+    return remark.code is RemarkCode.DIAGNOSTIC and ("CUPTI" in text or "CUDA events" in text)
 
 
 class NoDeviceActivity(Rule):
@@ -42,6 +55,32 @@ class NoDeviceActivity(Rule):
     code = "TA101"
     name = "no-device-activity"
     family = "integrity"
+    messages: ClassVar[dict[str, Message]] = {
+        "on-cpu": Message(
+            "the work ran on the CPU, so there is no launch queue",
+            "The capture ran on the CPU device: a call is done when it returns, and no device time exists."
+            "[[ The end-to-end times of its {measured:plural operation} are valid; they say nothing of a GPU.]]",
+        ),
+        "no-device-activity": Message(
+            "no device activity",
+            "The {where} holds no usable device row (kernel, copy or fill)" + LEFT_OUT,
+        ),
+        "launches-without-rows": Message(
+            "{calls:plural launch} called and no device row recorded",
+            "The {where} holds no usable device row (kernel, copy or fill), yet {calls:plural kernel or graph launch} were called"
+            "[[ (correlation {correlations})]]" + LEFT_OUT,
+        ),
+        "calls-only": Message(
+            "the trace holds {calls:plural runtime call}, no launch and no device row",
+            "The {where} holds {calls:plural runtime call}, no launch and no device row: the recording stopped before the device records were written, or the "
+            "program used no kernel" + LEFT_OUT,
+        ),
+        "ranges-only": Message(
+            "only host ranges were recorded, no call and no device row",
+            "The {where} holds {ranges:plural host range} or operators, no runtime call and no device row: the device was not traced"
+            + LEFT_OUT,
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example("launches were called and not one device row came back", (launch(0, 1), launch(12, 2), launch(24, 3))),
     )
@@ -55,36 +94,47 @@ class NoDeviceActivity(Rule):
         calls = analysis.coverage.launch_calls
         sidecar = analysis.trace.meta.sidecar
         if sidecar is not None and sidecar.device.kind == "cpu" and not calls:
-            measured = "The end-to-end times it measured stand; they say nothing of a GPU."
             return [
-                self.finding(
-                    Severity.ERROR, Grade.PROVEN, WHOLE_TRACE, "the work ran on the CPU, so there is no launch queue",
-                    "The capture ran on the CPU device: a call is done when it returns, and no device time exists."
-                    + (f" {measured}" if sidecar.operations else ""),
-                    {"device_rows": 0, "launch_calls": 0},
-                    [],
-                    ["capture it on the GPU it is meant for"],
+                self.say(
+                    "on-cpu",
+                    Severity.ERROR,
+                    Grade.PROVEN,
+                    WHOLE_TRACE,
+                    {"measured": len(sidecar.operations) or None},
+                    numbers={"device_rows": 0, "launch_calls": 0},
+                    remedy=["capture it on the GPU it is meant for"],
                 )
-            ]  # fmt: skip
-        dropped = analysis.trace.meta.salvage.device_rows_left_out
-        where = "selection" if len(rows) else "trace"
-        message = f"The {where} holds no usable device row (kernel, copy or fill)"
+            ]
+        trace = analysis.trace
+        dropped = trace.meta.salvage.device_rows_left_out
+        ids = [int(trace.calls.corr[row]) for row in analysis.coverage.lost[:5]]
+        api_calls, ranges = len(trace.calls), len(trace.ranges) + len(trace.host_ops)
+        code, counted = "no-device-activity", calls
         if calls:
-            ids = [int(analysis.trace.calls.corr[row]) for row in analysis.coverage.lost[:5]]
-            listed = ", ".join(map(str, ids)) + (", ..." if len(analysis.coverage.lost) > len(ids) else "")
-            message += f", yet {calls} kernel or graph launches were called (correlation {listed})"
-        if dropped:
-            message += f"; {dropped} device rows had unusable times and were left out"
-        unknown = analysis.trace.meta.unknown_categories
-        if unknown:
-            message += f"; rows of unknown categories: {', '.join(sorted(unknown)[:4])}"
+            code = "launches-without-rows"
+        elif not len(rows) and api_calls:
+            code, counted = "calls-only", api_calls
+        elif not len(rows) and ranges:
+            code = "ranges-only"
+        params: dict[str, Param] = {
+            "where": "selection" if len(rows) else "trace",
+            "calls": counted,
+            "ranges": ranges,
+            "correlations": ", ".join(map(str, ids)) + (", ..." if len(analysis.coverage.lost) > len(ids) else ""),
+            "left_out": dropped or None,
+            "unknown": ", ".join(sorted(trace.meta.unknown_categories)[:4]),
+            "reported": next((str(r.params["text"]) for r in trace.meta.remarks if _tells(r)), None),
+        }
         shown = analysis.coverage.lost[:3]
         return [
-            self.finding(
-                Severity.ERROR, Grade.PROVEN, WHOLE_TRACE, "no device activity",
-                message + ". Device times are not available; they are not zero.",
-                {"device_rows": 0, "launch_calls": calls, "device_rows_left_out": dropped},
-                [call_evidence(analysis, row, "no device row") for row in shown],
-                record_device(analysis.trace),
+            self.say(
+                code,
+                Severity.ERROR,
+                Grade.PROVEN,
+                WHOLE_TRACE,
+                params,
+                numbers={"device_rows": 0, "launch_calls": calls, "device_rows_left_out": dropped},
+                evidence=[call_evidence(analysis, row, "no device row") for row in shown],
+                remedy=record_device(trace),
             )
         ]  # fmt: skip

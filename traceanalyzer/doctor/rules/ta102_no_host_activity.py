@@ -31,9 +31,12 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import kernel, launch
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.recording import record_host
 from traceanalyzer.doctor.rule import Example, Rule
 from traceanalyzer.doctor.subject import WHOLE_TRACE
+
+HOST_NUMBERS = "Dispatch, launch latency and queue state are not available; self-time and gaps are."
 
 
 class NoHostActivity(Rule):
@@ -42,6 +45,17 @@ class NoHostActivity(Rule):
     code = "TA102"
     name = "no-host-activity"
     family = "integrity"
+    messages: ClassVar[dict[str, Message]] = {
+        "no-launch-calls": Message(
+            "no host activity is linked to the device",
+            "{rows:plural device row} and none is linked to a launch: the trace holds no launch call. " + HOST_NUMBERS,
+        ),
+        "no-shared-ids": Message(
+            "no host activity is linked to the device",
+            "{rows:plural device row} and none is linked to a launch: the trace holds {calls:plural launch call}, but no id joins one to a row"
+            "[[ ({notes})]]. " + HOST_NUMBERS,
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example("kernels alone", tuple(kernel(10 * i, 4, i + 1) for i in range(5))),
         Example(
@@ -60,19 +74,18 @@ class NoHostActivity(Rule):
         if linkage.linked:
             return []
         calls = linkage.launch_calls
-        why = (
-            "the trace holds no launch call"
-            if not calls
-            else f"the trace holds {calls} launch calls, but no id joins one to a row"
-        )
-        reasons = "; ".join(f"{n} {r}" for r, n in analysis.trace.link_notes.items())
         return [
-            self.finding(
-                Severity.ERROR, Grade.PROVEN, WHOLE_TRACE, "no host activity is linked to the device",
-                f"{linkage.rows} device rows and none is linked to a launch: {why}{' (' + reasons + ')' if reasons else ''}. "
-                "Dispatch, launch latency and queue state are not available; self-time and gaps are.",
-                {"device_rows": linkage.rows, "linked": 0, "launch_calls": calls},
-                [],
-                [record_host(analysis.trace)],
+            self.say(
+                "no-shared-ids" if calls else "no-launch-calls",
+                Severity.ERROR,
+                Grade.PROVEN,
+                WHOLE_TRACE,
+                {
+                    "rows": linkage.rows,
+                    "calls": calls,
+                    "notes": "; ".join(f"{n} {r}" for r, n in analysis.trace.link_notes.items()),
+                },
+                numbers={"device_rows": linkage.rows, "linked": 0, "launch_calls": calls},
+                remedy=[record_host(analysis.trace)],
             )
         ]  # fmt: skip

@@ -35,12 +35,20 @@ from typing import ClassVar
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import call, kernel, launch
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.recording import skip_first
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, call_evidence
 from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import LOST_SHARE
 from traceanalyzer.trace.tables import NO_ID
+
+LOST_TEXT = (
+    "{lost:count} of {launch_calls:plural kernel or graph launch} have no device row[[, {head:count} of them before the first that has one]]"
+    "[[ (correlation {correlations})]]. Device time divided by the number of iterations is too small; per-kernel times are right."
+    "[[ {left_out:plural device row} in the file were left out for their times and may be theirs.]]"
+)
+UNLINKED_TEXT = ". Their device numbers are valid; they have no host numbers, and queue states are graded lower."
 
 
 class LostRecords(Rule):
@@ -50,6 +58,20 @@ class LostRecords(Rule):
     name = "lost-records"
     family = "integrity"
     thresholds = (LOST_SHARE,)
+    messages: ClassVar[dict[str, Message]] = {
+        "lost-rows": Message("the profiler lost device records", LOST_TEXT),
+        "unusable-rows": Message("launches have no usable device row", LOST_TEXT),
+        "queued-before": Message(
+            "device rows have no launch",
+            "{unlinked:count} of {rows:plural device row} have no launch in the trace (all before the first linked row: queued before the profiler started)"
+            + UNLINKED_TEXT,
+        ),
+        "unlinked-rows": Message(
+            "device rows have no launch",
+            "{unlinked:count} of {rows:plural device row} have no launch in the trace ({head:count} of them before the first linked row)"
+            + UNLINKED_TEXT,
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "the first two kernel records are missing",
@@ -88,61 +110,54 @@ class LostRecords(Rule):
         limit = analysis.options.threshold(LOST_SHARE)
         if linkage.lost:
             share = len(linkage.lost) / linkage.launch_calls
-            head = f", {linkage.lost_head} of them before the first that has one" if linkage.lost_head else ""
-            known = [c for row in linkage.lost[:6] if (c := int(analysis.trace.calls.corr[row])) != NO_ID]
-            ids = known[:5]
-            listed = (
-                f" (correlation {', '.join(map(str, ids))}{', ...' if len(linkage.lost) > len(ids) else ''})"
-                if ids
-                else ""
-            )
+            ids = [c for row in linkage.lost[:6] if (c := int(analysis.trace.calls.corr[row])) != NO_ID][:5]
+            listed = ", ".join(map(str, ids)) + (", ..." if ids and len(linkage.lost) > len(ids) else "")
             # a launch whose row was left out for its times looks like one whose row was never written
             damaged = analysis.trace.meta.salvage.device_rows_left_out
-            why = (
-                f" {damaged} device rows in the file were left out for their times and may be theirs."
-                if damaged
-                else ""
-            )
+            params: dict[str, Param] = {
+                "lost": len(linkage.lost), "launch_calls": linkage.launch_calls, "head": linkage.lost_head or None, "correlations": listed,
+                "left_out": damaged or None,
+            }  # fmt: skip
             found.append(
-                self.finding(
-                    Severity.WARNING if share > limit or linkage.lost_head else Severity.NOTE, Grade.PROVEN, WHOLE_TRACE,
-                    "launches have no usable device row" if damaged else "the profiler lost device records",
-                    f"{len(linkage.lost)} of {linkage.launch_calls} kernel and graph launches have no device row{head}{listed}. "
-                    f"Device time divided by the number of iterations is too small; per-kernel times are sound.{why}",
-                    {
-                        "launches_without_device_row": len(linkage.lost), "at_head": linkage.lost_head,
-                        "launch_calls": linkage.launch_calls, "share": round(share, 6), "threshold_share": limit,
+                self.say(
+                    "unusable-rows" if damaged else "lost-rows",
+                    Severity.WARNING if share > limit or linkage.lost_head else Severity.NOTE,
+                    Grade.PROVEN,
+                    WHOLE_TRACE,
+                    params,
+                    numbers={
+                        "launches_without_device_row": len(linkage.lost),
+                        "at_head": linkage.lost_head,
+                        "launch_calls": linkage.launch_calls,
+                        "share": round(share, 6),
+                        "threshold_share": limit,
                     },
-                    [call_evidence(analysis, row, "no device row") for row in linkage.lost[:3]],
-                    [
-                        skip_first(analysis.trace),
-                        "synchronise before the window opens and before it closes",
-                    ],
+                    evidence=[call_evidence(analysis, row, "no device row") for row in linkage.lost[:3]],
+                    remedy=[skip_first(analysis.trace), "synchronise before the window opens and before it closes"],
                 )
-            )  # fmt: skip
+            )
         if linkage.unlinked:
             share = linkage.unlinked / linkage.rows
             all_head = linkage.unlinked == linkage.unlinked_head
             import numpy as np
 
             rows = np.flatnonzero(analysis.chosen.rows & ~analysis.waits.linked)[:3].tolist()
-            where = (
-                "all before the first linked row: queued before the profiler started"
-                if all_head
-                else f"{linkage.unlinked_head} of them before the first linked row"
-            )
             found.append(
-                self.finding(
-                    Severity.NOTE if all_head or share <= limit else Severity.WARNING, Grade.PROVEN, WHOLE_TRACE,
-                    "device rows have no launch",
-                    f"{linkage.unlinked} of {linkage.rows} device rows have no launch in the trace ({where}). "
-                    "Their device numbers stand; they have no host numbers, and queue states are graded lower.",
-                    {
-                        "device_rows_without_launch": linkage.unlinked, "at_head": linkage.unlinked_head,
-                        "device_rows": linkage.rows, "share": round(share, 6), "threshold_share": limit,
+                self.say(
+                    "queued-before" if all_head else "unlinked-rows",
+                    Severity.NOTE if all_head or share <= limit else Severity.WARNING,
+                    Grade.PROVEN,
+                    WHOLE_TRACE,
+                    {"unlinked": linkage.unlinked, "rows": linkage.rows, "head": linkage.unlinked_head},
+                    numbers={
+                        "device_rows_without_launch": linkage.unlinked,
+                        "at_head": linkage.unlinked_head,
+                        "device_rows": linkage.rows,
+                        "share": round(share, 6),
+                        "threshold_share": limit,
                     },
-                    [activity_evidence(analysis, row, "no launch") for row in rows],
-                    ["synchronise before the profiler starts, so that nothing is queued when it does"],
+                    evidence=[activity_evidence(analysis, row, "no launch") for row in rows],
+                    remedy=["synchronise before the profiler starts, so that nothing is queued when it does"],
                 )
-            )  # fmt: skip
+            )
         return found

@@ -51,6 +51,9 @@ OVERLAPPING_SHARE = Threshold(
     "overlapping_share", 0.05, "share of copies and fills", "one in twenty is no slip of the clock"
 )
 
+EARLY = "{early:count} of {launches:plural launch} start on the device before they were called, by up to {skew_ns:time}: the clocks differ by at least that. "
+EXCLUDED = "Rows left out of every number because their time cannot be true: {reasons}."
+
 
 def _copies(behind: float) -> tuple[dict[str, Any], ...]:
     """Return 12 kernels of 100 us, each with a copy of 80 us on its stream that begins so long behind the kernel's end."""
@@ -70,11 +73,23 @@ class ImpossibleTimes(Rule):
     family = "integrity"
     thresholds = (EARLY_US, SKEW_DISPATCH_SHARE, OVERLAPPING_SHARE)
     messages: ClassVar[dict[str, Message]] = {
+        "clocks-offset": Message(
+            "host and device clocks are offset",
+            EARLY + "Queue states are judged with the device clock moved by that much; launch latencies are raw.",
+        ),
+        "clocks-disagree": Message(
+            "host and device clocks disagree",
+            EARLY
+            + "Launch latency, waits, starvation and event readings subtract one clock from the other and are not judged; self-time, gaps and dispatch "
+            "each use one clock and are valid.",
+        ),
+        "left-out": Message("rows with impossible times were left out", EXCLUDED),
+        "device-left-out": Message("device records with impossible times were left out", EXCLUDED),
         "overlap": Message(
             "impossible times: {overlaps:count} copies overlap rows of their own stream, by {typical_ns:time}",
             "{overlaps:count} times a copy or fill runs while its neighbour on the same stream does, by up to {worst_ns:time}: a stream runs its rows in order, so "
             "the times of one of the two are wrong, and with them busy and idle time.",
-        )
+        ),
     }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
@@ -108,31 +123,27 @@ class ImpossibleTimes(Rule):
             return []
         early_by = np.where(found.opens_call, found.launch_start_ns - analysis.trace.activities.start_ns, 0)
         worst = [row for row in np.argsort(-early_by, kind="stable")[:3].tolist() if early_by[row] > 0]
-        if clocks.state is ClockState.OFFSET:
-            severity, headline = Severity.NOTE, "host and device clocks are offset"
-            effect = "Queue states are judged with the device clock moved by that much; launch latencies are raw."
-        else:
-            severity, headline = Severity.ERROR, "host and device clocks disagree"
-            effect = (
-                "Launch latency, waits, starvation and event readings subtract one clock from the other and are not judged; "
-                "self-time, gaps and dispatch each use one clock and stand."
-            )
+        offset = clocks.state is ClockState.OFFSET
         return [
-            self.finding(
-                severity, Grade.PROVEN, WHOLE_TRACE, headline,
-                f"{clocks.early} of {clocks.launches} launches start on the device before they were called, by up to "
-                f"{show_us(clocks.skew_ns)}: the clocks differ by at least that. {effect}",
-                {
-                    "early_rows": clocks.early, "launches": clocks.launches, "skew_at_least_us": clocks.skew_ns / 1000,
+            self.say(
+                "clocks-offset" if offset else "clocks-disagree",
+                Severity.NOTE if offset else Severity.ERROR,
+                Grade.PROVEN,
+                WHOLE_TRACE,
+                {"early": clocks.early, "launches": clocks.launches, "skew_ns": clocks.skew_ns},
+                numbers={
+                    "early_rows": clocks.early,
+                    "launches": clocks.launches,
+                    "skew_at_least_us": clocks.skew_ns / 1000,
                     "threshold_us": analysis.options.threshold(EARLY_US),
                 },
-                [
+                evidence=[
                     activity_evidence(analysis, row, f"starts {show_us(int(early_by[row]))} before its launch call")
                     for row in worst
                 ],
-                [record_warm(analysis.trace)],
+                remedy=[record_warm(analysis.trace)],
             )
-        ]  # fmt: skip
+        ]
 
     def _overlapping(self, analysis: Analysis) -> list[Finding]:
         rows = analysis.trace.activities
@@ -175,12 +186,9 @@ class ImpossibleTimes(Rule):
             return []
         listed = "; ".join(f"{n} {reason}" for reason, n in sorted(excluded.items()))
         return [
-            self.finding(
-                Severity.WARNING if device else Severity.NOTE, Grade.PROVEN, WHOLE_TRACE,
-                "device records with impossible times were left out" if device else "rows with impossible times were left out",
-                f"Rows left out of every number because their time cannot be true: {listed}.",
-                {"device_rows_left_out": device, "rows_left_out": sum(excluded.values()), "threshold_rows": 0},
-                [],
-                ["record again; the first records of a session are the likeliest to be damaged (drop the first cycle)"],
+            self.say(
+                "device-left-out" if device else "left-out", Severity.WARNING if device else Severity.NOTE, Grade.PROVEN, WHOLE_TRACE, {"reasons": listed},
+                numbers={"device_rows_left_out": device, "rows_left_out": sum(excluded.values()), "threshold_rows": 0},
+                remedy=["record again; the first records of a session are the likeliest to be damaged (drop the first cycle)"],
             )
         ]  # fmt: skip

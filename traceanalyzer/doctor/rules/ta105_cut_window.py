@@ -38,6 +38,7 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.recording import close_window
 from traceanalyzer.doctor.rule import (
     Example,
@@ -54,6 +55,12 @@ class CutWindow(Rule):
     code = "TA105"
     name = "cut-window"
     family = "integrity"
+    messages: ClassVar[dict[str, Message]] = {
+        "cut-window": Message(
+            "the record ends while work is in flight",
+            "The last {behind:plural launch} have no device row and no synchronise follows them: the profiler stopped while the device worked.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "launches behind the last kernel record",
@@ -79,18 +86,18 @@ class CutWindow(Rule):
             return []
         end = int(rows.end_ns[analysis.chosen.rows].max())
         return [
-            self.finding(
+            self.say(
+                "cut-window",
                 Severity.NOTE,
                 Grade.PROVEN,
                 WHOLE_TRACE,
-                "the record ends while work is in flight",
-                f"The last {len(behind)} launches have no device row and no synchronise follows them: the profiler stopped while the device worked.",
-                {
+                {"behind": len(behind)},
+                numbers={
                     "launches_without_row_at_end": len(behind),
                     "last_row_ends_us": us(end - analysis.trace.meta.origin_ns),
                     "threshold_launches": 0,
                 },
-                [call_evidence(analysis, row, "no device row") for row in behind[-3:]],
-                [close_window(analysis.trace)],
+                evidence=[call_evidence(analysis, row, "no device row") for row in behind[-3:]],
+                remedy=[close_window(analysis.trace)],
             )
         ]

@@ -37,11 +37,11 @@ from traceanalyzer.doctor.example import (
     overhead,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
     overhead_evidence,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import WHOLE_TRACE
@@ -60,6 +60,13 @@ class ProfilerInWindow(Rule):
     name = "profiler-in-window"
     family = "integrity"
     thresholds = (OVERHEAD_SHARE, OVERHEAD_US)
+    messages: ClassVar[dict[str, Message]] = {
+        "profiler-in-window": Message(
+            "the profiler worked inside the window",
+            "The profiler's own work takes {spent_ns:time} ({share:share}) of the launches' window, {longest_ns:time} at most in one piece. "
+            "Intervals it fills are left out of the steady dispatch; means over the window hold it.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example("a buffer request of 3 ms", (*loop(20, 40, 50), overhead("Activity Buffer Request", 1290, 3000))),
     )
@@ -93,21 +100,20 @@ class ProfilerInWindow(Rule):
             return []
         worst = inside[np.argsort(starts - ends, kind="stable")][:3]
         return [
-            self.finding(
+            self.say(
+                "profiler-in-window",
                 Severity.NOTE,
                 Grade.PROVEN,
                 WHOLE_TRACE,
-                "the profiler worked inside the window",
-                f"The profiler's own work takes {show_us(spent)} ({share:.1%}) of the launches' window, {show_us(longest)} at most in one piece. Intervals it fills are left out "
-                "of the steady dispatch; means over the window hold it.",
-                {
+                {"spent_ns": spent, "share": share, "longest_ns": longest},
+                numbers={
                     "overhead_us": us(spent),
                     "share": round(share, 6),
                     "threshold_share": limit,
                     "longest_us": us(longest),
                     "threshold_longest_us": long_limit / 1000,
                 },
-                [overhead_evidence(analysis, int(r)) for r in worst.tolist()],
-                ["drop the first profiler cycle and enlarge its buffers", "quote medians"],
+                evidence=[overhead_evidence(analysis, int(r)) for r in worst.tolist()],
+                remedy=["drop the first profiler cycle and enlarge its buffers", "quote medians"],
             )
         ]

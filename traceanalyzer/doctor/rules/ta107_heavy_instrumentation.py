@@ -36,6 +36,7 @@ from traceanalyzer.doctor.example import (
     launch,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -49,6 +50,12 @@ class HeavyInstrumentation(Rule):
     code = "TA107"
     name = "heavy-instrumentation"
     family = "integrity"
+    messages: ClassVar[dict[str, Message]] = {
+        "heavy-instrumentation": Message(
+            "the profiler slowed the host",
+            "The profiler recorded {recorded}, which slows the host: dispatch here is longer than in an unprofiled run; device times are valid.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "Python frames in the trace",
@@ -66,14 +73,14 @@ class HeavyInstrumentation(Rule):
         flags = [f for f, v in analysis.trace.meta.flags.items() if v]
         rows = analysis.trace.meta.python_rows
         return [
-            self.finding(
+            self.say(
+                "heavy-instrumentation",
                 Severity.NOTE,
                 Grade.PROVEN,
                 WHOLE_TRACE,
-                "the profiler slowed the host",
-                f"{analysis.doubts.host[0].upper()}{analysis.doubts.host[1:]}: dispatch here is longer than in an unprofiled run; device times stand.",
-                {"python_rows": rows, "flags": ", ".join(flags) or "none", "threshold_rows": 0},
-                [],
-                ["record again without with_stack, record_shapes and profile_memory before quoting dispatch"],
+                {"recorded": ", ".join([*(["Python frames"] if rows and "with_stack" not in flags else []), *flags])},
+                numbers={"python_rows": rows, "flags": ", ".join(flags) or "none", "threshold_rows": 0},
+                evidence=[],
+                remedy=["record again without with_stack, record_shapes and profile_memory before quoting dispatch"],
             )
         ]

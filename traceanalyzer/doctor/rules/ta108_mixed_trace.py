@@ -33,6 +33,7 @@ from traceanalyzer.doctor.example import (
     launch,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -46,6 +47,12 @@ class MixedTrace(Rule):
     code = "TA108"
     name = "mixed-trace"
     family = "integrity"
+    messages: ClassVar[dict[str, Message]] = {
+        "mixed-trace": Message(
+            "several devices or processes in one trace",
+            "The trace holds work of {devices:plural device} ({labels}) launched by {processes:plural process}; each is judged by itself and nothing is averaged over them.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "two devices",
@@ -66,14 +73,14 @@ class MixedTrace(Rule):
             return []
         labels = ", ".join(analysis.trace.devices[d.device].label for d in analysis.devices[:8])
         return [
-            self.finding(
+            self.say(
+                "mixed-trace",
                 Severity.NOTE,
                 Grade.PROVEN,
                 WHOLE_TRACE,
-                "several devices or processes in one trace",
-                f"The trace holds work of {len(analysis.devices)} devices ({labels}) launched by {len(processes)} processes; each is judged by itself and nothing is averaged over them.",
-                {"devices": len(analysis.devices), "processes": len(processes), "threshold": 1},
-                [],
-                ["choose one with --device N"],
+                {"devices": len(analysis.devices), "labels": labels, "processes": len(processes)},
+                numbers={"devices": len(analysis.devices), "processes": len(processes), "threshold": 1},
+                evidence=[],
+                remedy=["choose one with --device N"],
             )
         ]

@@ -43,7 +43,8 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
-from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, short, show_us, us
+from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, show_us, us
 from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import Threshold
 
@@ -64,6 +65,10 @@ READING_GRAVE_SHARE = Threshold(
 )
 
 
+READS = "an event pair would read {reading_ns:time} for {self_ns:time} of kernel ({inflation:factor})"
+LIMITS = ", over the limits of {least_ratio:times} and {least_ns:time}. It would measure the host, not the kernel."
+
+
 class EventReadingMisleads(Rule):
     """The event reading of a kernel is not its self-time."""
 
@@ -71,6 +76,15 @@ class EventReadingMisleads(Rule):
     name = "event-reading-misleads"
     family = "queue"
     thresholds = (READING_RATIO, READING_EXCESS_US, READING_LEAST, READING_LATE_SHARE, READING_GRAVE_SHARE)
+    messages: ClassVar[dict[str, Message]] = {
+        "one-kernel": Message("event readings mislead. For {name:name} " + READS, "For {name:name} " + READS + LIMITS),
+        "several-kernels": Message(
+            "event readings mislead. For {name:name} " + READS,
+            "{kernels:plural kernel} ({kernel_share:share} of kernel time) are concerned; the largest: for {name:name} "
+            + READS
+            + LIMITS,
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example("a 4 us kernel every 12 us", loop(12, 12, 4), allows=("TA201",)),
         Example("a synchronise before each call makes it the sum", loop(12, 20, 10, sync=6.0), allows=("TA301",)),
@@ -98,37 +112,30 @@ class EventReadingMisleads(Rule):
         tested = bool(measured(analysis))
         lead = misled[0]
         full = analysis.trace.names[lead.name]
-        name = short(full)
         assert lead.reading_p50_ns is not None and lead.inflation is not None
-        one = f"an event pair would read {show_us(lead.reading_p50_ns)} for {show_us(lead.time.p50_ns)} of kernel ({lead.inflation:.1f}x)"
-        others = (
-            f"{len(misled)} kernels ({share:.0%} of kernel time) are concerned; the largest: "
-            if len(misled) > 1
-            else ""
-        )
         at = lead.rows[analysis.readings.known[lead.rows] & analysis.waits.opens_call[lead.rows]]
         middle = at[np.argsort(np.abs(analysis.readings.reading_ns[at] - lead.reading_p50_ns), kind="stable")][:3]
         latency = analysis.readings.latency_ns.get(lead.device)
         if latency is not None and latency < 0:
             latency = None  # offset clocks: what is measured is not the latency alone
         return [
-            self.finding(
-                Severity.WARNING if tested and share >= analysis.options.threshold(READING_GRAVE_SHARE) else Severity.NOTE, Grade.DERIVED, Subject(SubjectKind.KERNEL, name=full),
-                f"event readings mislead. For `{name}` {one}.",
-                f"{others}{'for' if others else 'For'} `{name}` {one}, over the limits of {ratio:.2f}x and {excess:g} us. "
-                "It would measure the host, not the kernel.",
+            self.say(
+                "several-kernels" if len(misled) > 1 else "one-kernel",
+                Severity.WARNING if tested and share >= analysis.options.threshold(READING_GRAVE_SHARE) else Severity.NOTE, Grade.DERIVED,
+                Subject(SubjectKind.KERNEL, name=full),
                 {
+                    "name": full, "kernels": len(misled), "kernel_share": share, "reading_ns": lead.reading_p50_ns, "self_ns": lead.time.p50_ns,
+                    "inflation": lead.inflation, "least_ratio": ratio, "least_ns": excess * 1000,
+                },
+                numbers={
                     "kernels": len(misled), "share_of_kernel_time": round(share, 6),
                     "event_reading_us": us(lead.reading_p50_ns), "self_time_p50_us": us(lead.time.p50_ns),
                     "inflation": round(lead.inflation, 3), "threshold_ratio": ratio, "threshold_excess_us": excess,
                     "launch_latency_us": us(latency),
-                },
-                [
+                }, evidence=[
                     activity_evidence(analysis, row, f"would read {show_us(int(analysis.readings.reading_ns[row]))}")
                     for row in np.sort(middle).tolist()
-                ],
-                ["quote the self-time column", "cross-check with an unrolled graph replay or a filled queue (backlog)"],
-            )
+                ], remedy=["quote the self-time column", "cross-check with an unrolled graph replay or a filled queue (backlog)"])
         ]  # fmt: skip
 
     @staticmethod

@@ -37,11 +37,10 @@ from traceanalyzer.doctor.example import (
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
-    short,
-    show_us,
 )
 from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
@@ -61,6 +60,13 @@ class Borderline(Rule):
     name = "borderline"
     family = "queue"
     thresholds = (BORDERLINE_LOW, BORDERLINE_HIGH)
+    messages: ClassVar[dict[str, Message]] = {
+        "borderline": Message(
+            "{operation:name} is borderline",
+            "{operation:name} takes {kernel_ns:time} for {dispatch_ns:time} of dispatch ({ratio:number}) and only part of its launches meet an empty stream: "
+            "the profiler, which slows the host, may decide which of the two leads.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "every third launch is late",
@@ -95,18 +101,21 @@ class Borderline(Rule):
             unprofiled = unprofiled_dispatch_ns(analysis, op.iterations.name)
             if unprofiled and not low <= op.symbols.total_kernel / unprofiled <= high:
                 continue  # the capture measured the host without the profiler: nothing is left to doubt
-            name = short(op.iterations.name)
             found.append(
-                self.finding(
+                self.say(
+                    "borderline",
                     Severity.NOTE,
                     Grade.HINT,
                     on_operation(analysis, op),
-                    f"`{name}` is borderline",
-                    f"`{name}` takes {show_us(op.symbols.total_kernel)} for {show_us(op.symbols.total_dispatch)} of dispatch ({ratio:.2f}) and only part of its launches meet an "
-                    "empty stream: the profiler, which slows the host, may decide which of the two leads.",
-                    {"kernel_over_dispatch": round(ratio, 6), "threshold_low": low, "threshold_high": high},
-                    [],
-                    ["time the loop once without the profiler: wall clock, synchronise once"],
+                    {
+                        "operation": op.iterations.name,
+                        "kernel_ns": op.symbols.total_kernel,
+                        "dispatch_ns": op.symbols.total_dispatch,
+                        "ratio": ratio,
+                    },
+                    numbers={"kernel_over_dispatch": round(ratio, 6), "threshold_low": low, "threshold_high": high},
+                    evidence=[],
+                    remedy=["time the loop once without the profiler: wall clock, synchronise once"],
                 )
             )
         return found

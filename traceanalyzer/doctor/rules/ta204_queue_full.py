@@ -40,6 +40,7 @@ from traceanalyzer.doctor.example import (
     overhead,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -64,6 +65,13 @@ class QueueFull(Rule):
     name = "queue-full"
     family = "queue"
     thresholds = (FULL_DEPTH, BLOCKED_RATIO)
+    messages: ClassVar[dict[str, Message]] = {
+        "queue-full": Message(
+            "the launch queue was full",
+            "{blocked:plural launch call} blocked behind up to {depth:plural waiting row}[[ and the profiler recorded {records:plural full command buffer}]]: launch "
+            "intervals there measure the device, not dispatch. They are left out of the steady dispatch.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example("the profiler says so", (*loop(8, 10, 30), overhead("Command Buffer Full", 1020, 4))),
     )
@@ -91,24 +99,22 @@ class QueueFull(Rule):
         if not names and not len(blocked):
             return []
         return [
-            self.finding(
+            self.say(
+                "queue-full",
                 Severity.NOTE,
                 Grade.PROVEN,
                 WHOLE_TRACE,
-                "the launch queue was full",
-                f"{len(blocked)} launch calls blocked behind up to {depth} waiting rows"
-                + (f" and the profiler recorded {len(names)} full command buffers" if names else "")
-                + ": launch intervals there measure the device, not dispatch. They are left out of the steady dispatch.",
-                {
+                {"blocked": len(blocked), "depth": depth, "records": len(names) or None},
+                numbers={
                     "blocked_launches": len(blocked),
                     "deepest_queue": depth,
                     "threshold_depth": full_depth,
                     "full_buffer_records": len(names),
                 },
-                [
+                evidence=[
                     activity_evidence(analysis, int(r), f"{int(analysis.depth[r])} rows were waiting")
                     for r in blocked[:3].tolist()
                 ],
-                ["quote the steady dispatch"],
+                remedy=["quote the steady dispatch"],
             )
         ]

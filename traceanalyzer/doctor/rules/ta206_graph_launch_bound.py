@@ -36,11 +36,11 @@ from traceanalyzer.doctor.example import (
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
     activity_evidence,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import Subject, SubjectKind
@@ -54,6 +54,14 @@ class GraphLaunchBound(Rule):
     name = "graph-launch-bound"
     family = "queue"
     thresholds = (STARVED_FRACTION,)
+    messages: ClassVar[dict[str, Message]] = {
+        "graph-launch-bound": Message(
+            "graph launches come too slowly to keep the device busy",
+            "{met:count} of {counted:plural replay} of a graph of {kernels:plural kernel} "
+            "met an empty stream: the kernels take {own_ns:time}, the next launch comes every {dispatch_ns:time}. "
+            "Events around the loop read the launch.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "replays of a short graph every 100 us",
@@ -93,14 +101,19 @@ class GraphLaunchBound(Rule):
                 continue
             met = queue.starved + queue.dry
             found.append(
-                self.finding(
+                self.say(
+                    "graph-launch-bound",
                     Severity.WARNING if measured(analysis) else Severity.NOTE,
                     queue.grade or Grade.HINT,
                     Subject(SubjectKind.API, name=replay.api),
-                    "graph launches come too slowly to keep the device busy",
-                    f"{met} of {queue.counted} replays of a graph of {replay.kernels} kernels met an empty stream: the kernels take {show_us(own)}, the next launch comes every "
-                    f"{show_us(dispatch)}. Events around the loop read the launch.",
                     {
+                        "met": met,
+                        "counted": queue.counted,
+                        "kernels": replay.kernels,
+                        "own_ns": own,
+                        "dispatch_ns": dispatch,
+                    },
+                    numbers={
                         "replays": len(replay.opening),
                         "starved_replays": met,
                         "counted": queue.counted,
@@ -109,8 +122,10 @@ class GraphLaunchBound(Rule):
                         "dispatch_p50_us": us(dispatch),
                         "nodes": replay.nodes,
                     },
-                    [activity_evidence(analysis, int(r), "opens a replay") for r in replay.opening[:3].tolist()],
-                    ["unroll more calls into one graph", "quote the kernels' self-time"],
+                    evidence=[
+                        activity_evidence(analysis, int(r), "opens a replay") for r in replay.opening[:3].tolist()
+                    ],
+                    remedy=["unroll more calls into one graph", "quote the kernels' self-time"],
                 )
             )
         return found

@@ -40,12 +40,11 @@ from traceanalyzer.doctor.example import (
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
     activity_evidence,
-    short,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import on_operation
@@ -57,6 +56,13 @@ class FlushTooShort(Rule):
     code = "TA207"
     name = "flush-too-short"
     family = "queue"
+    messages: ClassVar[dict[str, Message]] = {
+        "flush-too-short": Message(
+            "the cache clear is too short to hide the dispatch",
+            "A clear of {clear_ns:time} and the kernels of {operation:name} ({own_ns:time}) do not outlast the host's period of {period_ns:time}: "
+            "an event pair behind the clear still holds host time.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a 16 us clear before an 8 us kernel, 46 us of host time",
@@ -109,24 +115,25 @@ class FlushTooShort(Rule):
             if clear + own >= period or op.queue.state not in (QueueState.CPU_BOUND, QueueState.MIXED):
                 continue
             reading = op.readings.get("do_bench")
-            name = short(op.iterations.name)
             found.append(
-                self.finding(
+                self.say(
+                    "flush-too-short",
                     Severity.WARNING,
                     Grade.DERIVED,
                     on_operation(analysis, op),
-                    "the cache clear is too short to hide the dispatch",
-                    f"A clear of {show_us(clear)} and the kernels of `{name}` ({show_us(own)}) do not outlast the host's period of {show_us(period)}: an event pair behind the "
-                    "clear still holds host time.",
-                    {
+                    {"clear_ns": clear, "operation": op.iterations.name, "own_ns": own, "period_ns": period},
+                    numbers={
                         "clear_p50_us": us(clear),
                         "busy_p50_us": us(own),
                         "period_us": us(period),
                         "threshold_us": us(period),
                         "do_bench_us": us(reading),
                     },
-                    [activity_evidence(analysis, int(r), "cache clear") for r in np.flatnonzero(op.clear)[:3].tolist()],
-                    ["clear a larger buffer, or fill the queue with a backlog first", "quote self-time"],
+                    evidence=[
+                        activity_evidence(analysis, int(r), "cache clear")
+                        for r in np.flatnonzero(op.clear)[:3].tolist()
+                    ],
+                    remedy=["clear a larger buffer, or fill the queue with a backlog first", "quote self-time"],
                 )
             )
         return found

@@ -40,8 +40,9 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
 from traceanalyzer.doctor.example import Event, captured, host_range, kernel, launch, loop
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
-from traceanalyzer.doctor.rule import Example, Rule, short, show_us
+from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
+from traceanalyzer.doctor.message import PROTOCOLS, Message, sentence
+from traceanalyzer.doctor.rule import Example, Rule
 from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import SAME_WITHIN
 
@@ -51,37 +52,50 @@ if TYPE_CHECKING:
     from traceanalyzer.analysis.compare.sides import Work
     from traceanalyzer.trace.sidecar import Sidecar
 
-PHRASES = {
-    "wall_sync_each": "with a synchronise in each call",
-    "event_pair": "by an event pair around each call",
-    "event_pair_sync": "by an event pair and a synchronise in each call",
-    "wall_sync_once": "by a wall clock around the loop",
-    "event_loop": "by events around the loop",
-    "wall_nosync": "by a wall clock without synchronise",
-    "do_bench": "behind a cache clear (do_bench)",
-    "graph_unrolled": "unrolled in one graph",
+_SIDES = "by self-time {quick} is {own_ratio:times} faster; {protocol:protocol} {slow} "
+_OPERATIONS = "by self-time {quick:name} is {own_ratio:times} faster; {protocol:protocol} {slow:name} "
+_LOOKED, _WOULD_LOOK = "looked {other_ratio:times} faster", "would look {other_ratio:times} faster"
+_BECAUSE = "[[, because the dispatch of {longer} is {longer_ns:time} longer]]"
+_NAMED = "[[, because the dispatch of {longer:name} is {longer_ns:time} longer]]"
+SENTENCES = {
+    "sides-measured": _SIDES + _LOOKED + _BECAUSE,
+    "sides-modelled": _SIDES + _WOULD_LOOK + _BECAUSE,
+    "operations-measured": _OPERATIONS + _LOOKED + _NAMED,
+    "operations-modelled": _OPERATIONS + _WOULD_LOOK + _NAMED,
 }
-"""Protocols in words, those that people use most first: the first that flips is the one the sentence is about."""
+"""A flip in words: of two sides of a comparison or of two operations, of a protocol that was measured or is modelled."""
 
 
-def inversion_sentence(found: Ladders, base: str = "base", head: str = "head") -> str:
-    """Return a flip as a sentence, of a measured protocol if there is one; empty where there is none."""
+def inversion(found: Ladders, base: str = "", head: str = "") -> tuple[str, dict[str, Param]] | None:
+    """Return the message code and parameters of a flip, of a measured protocol if there is one; None where there is none.
+
+    ``base`` and ``head`` are the names of two operations; without them the sides are called base and head.
+    """
+    kind = "operations" if base else "sides"
+    base, head = base or "base", head or "head"
     b, h = found.base_us, found.head_us
     own = (b["profiler_self_time"], h["profiler_self_time"])
-    flips = [p for p in PHRASES if p in found.flips and b[p] and h[p]]
+    flips = [p for p in PROTOCOLS if p in found.flips and b[p] and h[p]]
     if not flips or not own[0] or not own[1]:
-        return ""
+        return None
     protocol = min(flips, key=lambda p: p not in found.measured)
     x, y = b[protocol] or 1.0, h[protocol] or 1.0
     quick, slow = (head, base) if own[1] < own[0] else (base, head)
-    ratio, other = max(own[0] / own[1], own[1] / own[0]), max(x / y, y / x)
-    would = "looked" if protocol in found.measured else "would look"
-    text = f"by self-time {quick} is {ratio:.3g}x faster; {PHRASES[protocol]} {slow} {would} {other:.3g}x faster"
+    params: dict[str, Param] = {
+        "quick": quick, "slow": slow, "own_ratio": max(own[0] / own[1], own[1] / own[0]), "protocol": protocol, "other_ratio": max(x / y, y / x),
+        "longer": None, "longer_ns": None,
+    }  # fmt: skip
     if found.base_symbols is not None and found.head_symbols is not None:
         longer = found.head_symbols.total_dispatch - found.base_symbols.total_dispatch
         if (longer > 0) == (quick == head) and longer:
-            text += f", because the dispatch of {quick} is {show_us(abs(longer))} longer"
-    return text
+            params |= {"longer": quick, "longer_ns": abs(longer)}
+    return f"{kind}-{'measured' if protocol in found.measured else 'modelled'}", params
+
+
+def inversion_sentence(found: Ladders) -> str:
+    """Return a flip of the two sides of a comparison as a sentence, empty where there is none."""
+    flip = inversion(found)
+    return sentence(SENTENCES[flip[0]], flip[1]) if flip else ""
 
 
 def _two_calls() -> tuple[Event, ...]:
@@ -111,6 +125,13 @@ class RankInversion(Rule, ComparisonRule):
     name = "rank-inversion"
     family = "queue"
     thresholds = (SAME_WITHIN,)
+    messages: ClassVar[dict[str, Message]] = {
+        code: Message(
+            f"the ranking depends on the protocol: {text}",
+            f"{text[0].upper()}{text[1:]}. The order flips under: {{flips}}.",
+        )
+        for code, text in SENTENCES.items()
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "two operations of one capture, of the same inputs",
@@ -142,8 +163,8 @@ class RankInversion(Rule, ComparisonRule):
             return []
         found = []
         for row in compared.inverted:
-            if row.ladders is not None and (sentence := inversion_sentence(row.ladders)):
-                found.append(self._found(row.shown.name, row.ladders, sentence, Severity.WARNING))
+            if row.ladders is not None and (flip := inversion(row.ladders)):
+                found.append(self._found(row.shown.name, row.ladders, flip, Severity.WARNING))
         return found
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
@@ -167,12 +188,11 @@ class RankInversion(Rule, ComparisonRule):
                 verdict = verdict_of(compare_medians(a.times, b.times, limit), limit)
                 winner = {"FASTER": "head", "SLOWER": "base"}.get(verdict, "tie")
                 pair = ladders(a, b, winner, True, limit)
-                names = f"`{short(a.name)}`", f"`{short(b.name)}`"
-                if pair.flips and (sentence := inversion_sentence(pair, *names)):
-                    found.append(self._found(f"{a.name}, {b.name}", pair, sentence, Severity.NOTE))
+                if pair.flips and (flip := inversion(pair, a.name, b.name)):
+                    found.append(self._found(f"{a.name}, {b.name}", pair, flip, Severity.NOTE))
         return found
 
-    def _found(self, subject: str, pair: Ladders, sentence: str, severity: Severity) -> Finding:
+    def _found(self, subject: str, pair: Ladders, flip: tuple[str, dict[str, Param]], severity: Severity) -> Finding:
         numbers: dict[str, float | int | str | None] = {}
         for protocol in ("profiler_self_time", *pair.flips):
             for side, values in (("base", pair.base_us), ("head", pair.head_us)):
@@ -181,13 +201,18 @@ class RankInversion(Rule, ComparisonRule):
         for side, symbols in (("base", pair.base_symbols), ("head", pair.head_symbols)):
             if symbols is not None:
                 numbers[f"{side}_dispatch_us"] = round(symbols.total_dispatch / 1000, 3)
-        text = sentence[0].upper() + sentence[1:]
-        return self.finding(
-            severity, Grade.DERIVED, Subject(SubjectKind.OPERATION, name=subject), f"the ranking depends on the protocol: {sentence}",
-            f"{text}. The order flips under: {', '.join(pair.flips)}.", numbers, [],
-            ["quote device self-time and end-to-end time as two numbers, each with its protocol",
-             "shorten the dispatch (a graph, fewer Python layers) if end-to-end is what counts"],
-        )  # fmt: skip
+        return self.say(
+            flip[0],
+            severity,
+            Grade.DERIVED,
+            Subject(SubjectKind.OPERATION, name=subject),
+            flip[1] | {"flips": ", ".join(pair.flips)},
+            numbers=numbers,
+            remedy=[
+                "quote device self-time and end-to-end time as two numbers, each with its protocol",
+                "shorten the dispatch (a graph, fewer Python layers) if end-to-end is what counts",
+            ],
+        )
 
 
 def _work(op: OpFacts) -> Work:

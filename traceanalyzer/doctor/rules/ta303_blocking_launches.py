@@ -40,6 +40,7 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -76,6 +77,17 @@ class BlockingLaunches(Rule):
     name = "blocking-launches"
     family = "sync"
     thresholds = (BLOCKING_SHARE, BLOCKING_KERNEL_SHARE, BLOCKING_KERNEL_US, BLOCKING_LAUNCHES)
+    messages: ClassVar[dict[str, Message]] = {
+        "launches-block": Message(
+            "launches block until their kernel ends",
+            "{share:share} of {launches:plural launch call} return only behind the end of their kernel: it looks like CUDA_LAUNCH_BLOCKING=1. "
+            "Host and device take turns, and every interval is their sum.",
+        ),
+        "switch-set": Message(
+            "launches block: {switch} was set",
+            "The capture ran with {switch}: every launch call waits until its kernel ends, so that host and device take turns and every interval is their sum.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "launch calls of 60 us around kernels of 52",
@@ -99,16 +111,15 @@ class BlockingLaunches(Rule):
         """Return what the module's documentation says."""
         if (switch := _blocking_switch(analysis)) and analysis.chosen.rows.any():
             return [
-                self.finding(
+                self.say(
+                    "switch-set",
                     Severity.WARNING,
                     Grade.PROVEN,
                     WHOLE_TRACE,
-                    f"launches block: {switch} was set",
-                    f"The capture ran with {switch}: every launch call waits until its kernel ends, so that host and device take turns and every "
-                    "interval is their sum.",
                     {"switch": switch},
-                    [],
-                    [f"unset {switch.partition('=')[0]} and record again"],
+                    numbers={"switch": switch},
+                    evidence=[],
+                    remedy=[f"unset {switch.partition('=')[0]} and record again"],
                 )
             ]
         rows, calls = analysis.trace.activities, analysis.trace.calls
@@ -130,15 +141,14 @@ class BlockingLaunches(Rule):
         if share < limit or not long_enough:
             return []
         return [
-            self.finding(
+            self.say(
+                "launches-block",
                 Severity.WARNING,
                 Grade.HINT,
                 WHOLE_TRACE,
-                "launches block until their kernel ends",
-                f"{share:.0%} of {len(at)} launch calls return only behind the end of their kernel: it looks like CUDA_LAUNCH_BLOCKING=1. Host and device take turns, "
-                "and every interval is their sum.",
-                {"launches": len(at), "blocking_share": round(share, 6), "threshold_share": limit},
-                [call_evidence(analysis, int(c)) for c in call_of[behind][:3].tolist()],
-                ["unset CUDA_LAUNCH_BLOCKING and record again"],
+                {"share": share, "launches": len(at)},
+                numbers={"launches": len(at), "blocking_share": round(share, 6), "threshold_share": limit},
+                evidence=[call_evidence(analysis, int(c)) for c in call_of[behind][:3].tolist()],
+                remedy=["unset CUDA_LAUNCH_BLOCKING and record again"],
             )
         ]

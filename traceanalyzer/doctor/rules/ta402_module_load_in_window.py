@@ -48,7 +48,6 @@ from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     call_evidence,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import WHOLE_TRACE
@@ -80,11 +79,16 @@ class ModuleLoad(LedgerRule):
         "or load all code at start: CUDA_MODULE_LOADING=EAGER",
     )
     messages: ClassVar[dict[str, Message]] = {
+        "no-warm-up": Message(
+            "no warm-up: code was loaded while it ran",
+            "Loading code took {spent_ns:time}, {share:share} of the {window_ns:time} from the first call to the last device row; "
+            "{late:plural load} came after the second launch. A mean over the window measures the loader.",
+        ),
         "module-load-in-window": Message(
             "code was loaded while the device waits: {cost_ns:time}, {share:share} of its span ({top:name})",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while code is loaded: {top:name} {top_ns:time}"
             "[[, {second:name} {second_ns:time}]], in {intervals:count} idle intervals.",
-        )
+        ),
     }
     positive: ClassVar[tuple[Example, ...]] = (
         Example("a module load in the middle", _loaded(1500), allows=("TA201", "TA202", "TA211")),
@@ -138,22 +142,20 @@ class ModuleLoad(LedgerRule):
         if share <= analysis.options.threshold(LOAD_SHARE) and not late:
             return []
         return [
-            self.finding(
+            self.say(
+                "no-warm-up",
                 Severity.WARNING if share > analysis.options.threshold(LOAD_SHARE) else Severity.NOTE,
                 Grade.PROVEN,
                 WHOLE_TRACE,
-                "no warm-up: code was loaded while it ran",
-                f"Loading code took {show_us(spent)}, {share:.0%} of the {show_us(window)} from the first call to the last device row; "
-                f"{late} loads came behind the second launch. A mean over the window measures the loader.",
-                {
+                {"spent_ns": spent, "share": share, "window_ns": window, "late": late},
+                numbers={
                     "load_us": us(spent),
                     "share": round(share, 6),
                     "threshold_share": analysis.options.threshold(LOAD_SHARE),
                     "loads": len(starts),
                     "loads_behind_second_launch": late,
                 },
-                [call_evidence(analysis, int(r)) for r in loads[:3].tolist()],
-                ["run every code path once before the measurement", "quote the median of later calls"],
-                code="no-warm-up",
+                evidence=[call_evidence(analysis, int(r)) for r in loads[:3].tolist()],
+                remedy=["run every code path once before the measurement", "quote the median of later calls"],
             )
         ]

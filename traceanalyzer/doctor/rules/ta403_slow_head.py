@@ -39,11 +39,11 @@ from traceanalyzer.doctor.example import (
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import graded
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
     activity_evidence,
-    short,
     show_us,
     us,
 )
@@ -53,6 +53,12 @@ from traceanalyzer.options import HEAD_RATIO, Threshold
 HEAD_SHARE = Threshold("head_share", 0.15, "share of calls", "a head this long pulls on the median too")
 
 
+_HEAD = (
+    "The first {head} of {calls:plural call} of {operation:name} are slow ({first_ns:time} first, HOW); the steady value is {steady_ns:time}, the mean of all "
+    "{mean_ns:time}."
+)
+
+
 class SlowHead(Rule):
     """The first calls are slower than the later ones."""
 
@@ -60,6 +66,15 @@ class SlowHead(Rule):
     name = "slow-head"
     family = "warm-up"
     thresholds = (HEAD_SHARE, HEAD_RATIO)
+    messages: ClassVar[dict[str, Message]] = {
+        "falling": Message(
+            "insufficient warm-up of {operation:name}", _HEAD.replace("HOW", "falling steadily, as rising clocks do")
+        ),
+        "slow-head": Message(
+            "insufficient warm-up of {operation:name}",
+            _HEAD.replace("HOW", "as a cold cache, loading or rising clocks make it; durations alone cannot say which"),
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a ramp over half of the calls",
@@ -86,23 +101,23 @@ class SlowHead(Rule):
             if head is None:
                 continue
             share = head.iterations / len(op.self_ns)
-            name = short(op.iterations.name)
             falling = op.self_ns[: head.iterations + 1]
             steadily = head.iterations > 2 and bool((np.diff(falling) <= 0).all())
-            how = (
-                "falling steadily, as rising clocks do"
-                if steadily
-                else "as a cold cache, loading or rising clocks make it; durations alone cannot say which"
-            )
             found.append(
-                self.finding(
+                self.say(
+                    "falling" if steadily else "slow-head",
                     graded(analysis, op) if share >= analysis.options.threshold(HEAD_SHARE) else Severity.NOTE,
                     Grade.PROVEN,
                     on_operation(analysis, op),
-                    f"insufficient warm-up of `{name}`",
-                    f"The first {head.iterations} of {len(op.self_ns)} calls of `{name}` are slow ({show_us(head.first)} first, {how}); "
-                    f"the steady value is {show_us(head.steady)}, the mean of all {show_us(float(op.self_ns.mean()))}.",
                     {
+                        "operation": op.iterations.name,
+                        "head": head.iterations,
+                        "calls": len(op.self_ns),
+                        "first_ns": head.first,
+                        "steady_ns": head.steady,
+                        "mean_ns": float(op.self_ns.mean()),
+                    },
+                    numbers={
                         "head_calls": head.iterations,
                         "calls": len(op.self_ns),
                         "first_us": us(head.first),
@@ -111,8 +126,10 @@ class SlowHead(Rule):
                         "first_over_steady": round(head.first / head.steady, 3) if head.steady else None,
                         "threshold_ratio": analysis.options.threshold(HEAD_RATIO),
                     },
-                    [activity_evidence(analysis, int(op.iterations.rows[int(i)][0])) for i in op.worked[:3].tolist()],
-                    [
+                    evidence=[
+                        activity_evidence(analysis, int(op.iterations.rows[int(i)][0])) for i in op.worked[:3].tolist()
+                    ],
+                    remedy=[
                         f"drop the first {head.iterations} calls and quote {show_us(head.steady)}",
                         "warm up until the time settles before recording",
                     ],

@@ -39,16 +39,18 @@ from traceanalyzer.doctor.example import (
 )
 from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.measured import graded
+from traceanalyzer.doctor.message import Message, numbered
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
     activity_evidence,
-    short,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import LEVEL_SHIFT
+
+_LEVELS = "{operation:name} takes {before_ns:time} in its first {before:plural call} and {after_ns:time} in the other {after} ({shift:change}). "
+_NOBODYS = "One median over both is nobody's number."
 
 
 class Changepoint(Rule):
@@ -58,6 +60,18 @@ class Changepoint(Rule):
     name = "changepoint"
     family = "warm-up"
     thresholds = (LEVEL_SHIFT,)
+    messages: ClassVar[dict[str, Message]] = {
+        "changepoint": Message(
+            "{operation:name} has two levels, {before_ns:time} and {after_ns:time}",
+            _LEVELS + "Clocks, power limits or inputs may have changed. " + _NOBODYS,
+        ),
+        "other-rows-between": Message(
+            "{operation:name} has two levels, {before_ns:time} and {after_ns:time}",
+            _LEVELS
+            + "Between them ran {first:name}[[, {second:name}]][[, {third:name}]]: the inputs may have changed. "
+            + _NOBODYS,
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "ten calls of 100 us, ten of 115",
@@ -97,25 +111,23 @@ class Changepoint(Rule):
                 & analysis.chosen.rows
             )
             between = between[~np.isin(between, mine)]
-            others = ", ".join(
-                dict.fromkeys(f"`{short(analysis.trace.names[n])}`" for n in rows.name[between[:3]].tolist())
-            )
-            name = short(op.iterations.name)
+            others = [analysis.trace.names[n] for n in rows.name[between[:3]].tolist()]
             found.append(
-                self.finding(
+                self.say(
+                    "other-rows-between" if others else "changepoint",
                     graded(analysis, op),
                     Grade.DERIVED,
                     on_operation(analysis, op),
-                    f"`{name}` has two levels, {show_us(change.before)} and {show_us(change.after)}",
-                    f"`{name}` takes {show_us(change.before)} in its first {skip + change.at} calls and {show_us(change.after)} in the other "
-                    f"{len(values) - skip - change.at} ({change.shift:+.0%}). "
-                    + (
-                        f"Between them ran {others}: the inputs may have changed. "
-                        if others
-                        else "Clocks, power limits or inputs may have changed. "
-                    )
-                    + "One median over both is nobody's number.",
                     {
+                        "operation": op.iterations.name,
+                        "before_ns": change.before,
+                        "after_ns": change.after,
+                        "before": skip + change.at,
+                        "after": len(values) - skip - change.at,
+                        "shift": change.shift,
+                    }
+                    | numbered(others),
+                    numbers={
                         "before_p50_us": us(change.before),
                         "after_p50_us": us(change.after),
                         "shift": round(change.shift, 6),
@@ -123,11 +135,11 @@ class Changepoint(Rule):
                         "calls_before": skip + change.at,
                         "calls_after": len(values) - skip - change.at,
                     },
-                    [
+                    evidence=[
                         activity_evidence(analysis, int(before[0]), "last of the first level"),
                         activity_evidence(analysis, int(after[0]), "first of the second level"),
                     ],
-                    [
+                    remedy=[
                         "report both levels, or the one you can explain",
                         "record clocks and power beside the trace; keep the inputs fixed",
                     ],

@@ -38,12 +38,11 @@ from traceanalyzer.doctor.example import (
 )
 from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.measured import graded
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
     activity_evidence,
-    short,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import on_operation
@@ -62,6 +61,13 @@ class Drifting(Rule):
     name = "drift"
     family = "warm-up"
     thresholds = (DRIFT_CHANGE, DRIFT_CALLS)
+    messages: ClassVar[dict[str, Message]] = {
+        "drift": Message(
+            "{operation:name} drifts by {total:change}",
+            "Self-times of {operation:name} move by {total:change} through {calls:plural call} (99.9 % interval {low:change} to {high:change}), from "
+            "{begin_ns:time} to {end_ns:time}: the result depends on the number of calls.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "half a percent more with each call",
@@ -97,17 +103,23 @@ class Drifting(Rule):
                 or trend.low * trend.high <= 0
             ):
                 continue
-            name = short(op.iterations.name)
             ends = [float(np.median(values[:5])), float(np.median(values[-5:]))]
             found.append(
-                self.finding(
+                self.say(
+                    "drift",
                     graded(analysis, op),
                     Grade.DERIVED,
                     on_operation(analysis, op),
-                    f"`{name}` drifts by {trend.total:+.0%}",
-                    f"Self-times of `{name}` move by {trend.total:+.1%} through {len(values)} calls (99.9 % interval {trend.low:+.1%} to {trend.high:+.1%}), from "
-                    f"{show_us(ends[0])} to {show_us(ends[1])}: the result depends on the number of calls.",
                     {
+                        "operation": op.iterations.name,
+                        "total": trend.total,
+                        "calls": len(values),
+                        "low": trend.low,
+                        "high": trend.high,
+                        "begin_ns": ends[0],
+                        "end_ns": ends[1],
+                    },
+                    numbers={
                         "total_change": round(trend.total, 6),
                         "low": round(trend.low, 6),
                         "high": round(trend.high, 6),
@@ -116,11 +128,11 @@ class Drifting(Rule):
                         "last5_p50_us": us(ends[1]),
                         "calls": len(values),
                     },
-                    [
+                    evidence=[
                         activity_evidence(analysis, int(op.iterations.rows[int(i)][0]))
                         for i in (op.worked[0], op.worked[-1])
                     ],
-                    ["warm up until the time settles", "report the first and the last level, not one number"],
+                    remedy=["warm up until the time settles", "report the first and the last level, not one number"],
                 )
             )
         return found

@@ -33,10 +33,10 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
-    short,
 )
 from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
@@ -54,6 +54,16 @@ class TooFew(Rule):
     name = "too-few"
     family = "warm-up"
     thresholds = (ENOUGH_CALLS, NARROW_INTERVAL)
+    messages: ClassVar[dict[str, Message]] = {
+        "wide-interval": Message(
+            "only {n:plural call} of {operation:name}",
+            "{operation:name} ran {n:often}: the 95 % interval of its median reaches {half_width:share} away.",
+        ),
+        "no-interval": Message(
+            "only {n:plural call} of {operation:name}",
+            "{operation:name} ran {n:often}: its median has no 95 % interval (that takes 6 calls).",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (Example("four calls", loop(4, 10, 30)),)
     negative: ClassVar[tuple[Example, ...]] = (
         Example("forty calls", loop(40, 10, 30)),
@@ -74,26 +84,20 @@ class TooFew(Rule):
             wide = max(interval[1] - middle, middle - interval[0]) / middle if interval and middle else None
             if interval is not None and wide is not None and wide < analysis.options.threshold(NARROW_INTERVAL):
                 continue
-            name = short(op.iterations.name)
-            what = (
-                f"the 95 % interval of its median reaches {wide:.1%} away"
-                if wide is not None
-                else "its median has no 95 % interval (that takes 6)"
-            )
             found.append(
-                self.finding(
+                self.say(
+                    "no-interval" if wide is None else "wide-interval",
                     Severity.NOTE,
                     Grade.PROVEN,
                     on_operation(analysis, op),
-                    f"only {n} calls of `{name}`",
-                    f"`{name}` ran {n} times: {what}.",
-                    {
+                    {"n": n, "operation": op.iterations.name, "half_width": wide},
+                    numbers={
                         "calls": n,
                         "half_width": round(wide, 6) if wide is not None else None,
                         "threshold_calls": analysis.options.threshold(ENOUGH_CALLS),
                     },
-                    [],
-                    ["record thirty calls or more"],
+                    evidence=[],
+                    remedy=["record thirty calls or more"],
                 )
             )
         return found

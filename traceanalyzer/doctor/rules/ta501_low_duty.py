@@ -34,10 +34,10 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import on_device
@@ -55,6 +55,12 @@ class LowDuty(Rule):
     name = "low-duty"
     family = "clocks"
     thresholds = (LOW_DUTY_BUSY, LOW_DUTY_GAP_US, LOW_DUTY_LAUNCHES)
+    messages: ClassVar[dict[str, Message]] = {
+        "low-duty": Message(
+            "the device idles between kernels",
+            "Device {label} works {busy:share} of its time and pauses {gap_ns:time} between rows (median): its clocks may sag in between.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example("a synchronise per call on an idle device", loop(20, 100, 10, sync=6.0), allows=("TA301", "TA202")),
     )
@@ -78,20 +84,20 @@ class LowDuty(Rule):
                 continue
             label = analysis.trace.devices[device.device].label
             found.append(
-                self.finding(
+                self.say(
+                    "low-duty",
                     Severity.NOTE,
                     Grade.HINT,
                     on_device(analysis, device.device),
-                    "the device idles between kernels",
-                    f"Device {label} works {busy:.0%} of its time and pauses {show_us(gap)} between rows (median): its clocks may sag in between.",
-                    {
+                    {"label": label, "busy": busy, "gap_ns": gap},
+                    numbers={
                         "busy_share": round(busy, 6),
                         "threshold_busy": busy_limit,
                         "gap_p50_us": us(gap),
                         "threshold_gap_us": gap_limit,
                     },
-                    [],
-                    ["add a back-to-back run, or lock the clocks and say so"],
+                    evidence=[],
+                    remedy=["add a back-to-back run, or lock the clocks and say so"],
                 )
             )
         return found

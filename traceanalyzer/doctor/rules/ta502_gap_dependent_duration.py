@@ -39,11 +39,10 @@ from traceanalyzer.doctor.example import (
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
-    short,
-    show_us,
 )
 from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
@@ -65,6 +64,13 @@ class GapDependentDuration(Rule):
     name = "gap-dependent-duration"
     family = "clocks"
     thresholds = (GAP_TAU, GAP_EFFECT, GAP_P, GAP_CALLS, GAP_VALUES)
+    messages: ClassVar[dict[str, Message]] = {
+        "gap-dependent-duration": Message(
+            "{operation:name} is slower after a pause",
+            "{operation:name} takes {low_ns:time} after short gaps and {high_ns:time} after long ones ({effect:change}, "
+            "rank correlation {tau:number}): clocks or caches do not keep through the pause.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "longer after longer pauses",
@@ -116,16 +122,20 @@ class GapDependentDuration(Rule):
             tau, p = steadiness.kendall(gaps, own)
             if tau <= tau_limit or p >= p_limit:
                 continue
-            name = short(op.iterations.name)
             found.append(
-                self.finding(
+                self.say(
+                    "gap-dependent-duration",
                     Severity.NOTE,
                     Grade.DERIVED,
                     on_operation(analysis, op),
-                    f"`{name}` is slower after a pause",
-                    f"`{name}` takes {show_us(float(np.median(low)))} after short gaps and {show_us(float(np.median(high)))} after long ones ({effect:+.1%}, rank correlation {tau:.2f}): "
-                    "clocks or caches do not keep through the pause.",
                     {
+                        "operation": op.iterations.name,
+                        "low_ns": float(np.median(low)),
+                        "high_ns": float(np.median(high)),
+                        "effect": effect,
+                        "tau": tau,
+                    },
+                    numbers={
                         "tau": round(tau, 6),
                         "threshold_tau": tau_limit,
                         "p": float(f"{p:.3g}"),
@@ -134,8 +144,8 @@ class GapDependentDuration(Rule):
                         "threshold_effect": effect_limit,
                         "calls": len(own),
                     },
-                    [],
-                    ["quote a back-to-back run, or lock the clocks"],
+                    evidence=[],
+                    remedy=["quote a back-to-back run, or lock the clocks"],
                 )
             )
         return found

@@ -34,6 +34,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.captured import NO_SIDECAR
 from traceanalyzer.doctor.example import captured, clock, loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example, Rule
 from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import Threshold
@@ -46,6 +47,9 @@ GRAVE = frozenset(
 )
 ON_PURPOSE = "application clocks setting"
 
+_HEADLINE = "the device's clock was held down during the readings"
+_SPEED = "The device ran at {clock_mhz} of {most_mhz} MHz {when} the readings[[ (held down by: {reasons})]]. "
+
 
 class Throttle(Rule):
     """The device's clock was held down while it was measured."""
@@ -54,6 +58,10 @@ class Throttle(Rule):
     name = "throttle"
     family = "clocks"
     thresholds = (CLOCK_SHARE,)
+    messages: ClassVar[dict[str, Message]] = {
+        "held-down": Message(_HEADLINE, _SPEED + "Its times are those of this clock, not of the device."),
+        "capped": Message(_HEADLINE, _SPEED + "Times compare only with others under the same setting or cap."),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "half the clock during the readings",
@@ -95,28 +103,26 @@ class Throttle(Rule):
         # a lower clock that was asked for is no fault, and it has a name
         wanted = ON_PURPOSE in reasons and not grave
         suspect = bool(grave or low) and not wanted
-        speed = f"{shown.sm_clock_mhz or 'an unknown number of'} of {shown.max_sm_clock_mhz or 'unknown'} MHz {shown.when} the readings"
-        why = f" (held down by: {', '.join(reasons)})" if reasons else ""
         return [
-            self.finding(
+            self.say(
+                "held-down" if suspect else "capped",
                 Severity.WARNING if suspect else Severity.NOTE,
                 Grade.PROVEN,
                 WHOLE_TRACE,
-                "the device's clock was held down during the readings",
-                f"The device ran at {speed}{why}. "
-                + (
-                    "Its times are those of this clock, not of the device."
-                    if suspect
-                    else "Times compare only with others under the same setting or cap."
-                ),
                 {
+                    "clock_mhz": shown.sm_clock_mhz or "an unknown number",
+                    "most_mhz": shown.max_sm_clock_mhz or "unknown",
+                    "when": shown.when,
+                    "reasons": ", ".join(reasons),
+                },
+                numbers={
                     "sm_clock_mhz": shown.sm_clock_mhz,
                     "max_sm_clock_mhz": shown.max_sm_clock_mhz,
                     "threshold_clock_share": limit,
                     "temperature_c": shown.temperature_c,
                     "power_w": shown.power_w,
                 },
-                [],
-                ["let the device cool and record again, or lock its clocks and state the clock beside the time"],
+                evidence=[],
+                remedy=["let the device cool and record again, or lock its clocks and state the clock beside the time"],
             )
         ]

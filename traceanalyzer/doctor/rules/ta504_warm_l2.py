@@ -42,11 +42,10 @@ from traceanalyzer.doctor.example import (
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
-    short,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import on_operation
@@ -68,6 +67,13 @@ class WarmCache(Rule):
     name = "warm-l2"
     family = "cache"
     thresholds = (WARM_LEFT_OUT, LOOP_CALLS)
+    messages: ClassVar[dict[str, Message]] = {
+        "warm-l2": Message(
+            "{operation:name} may run on a warm cache",
+            "Nothing runs between the {calls:plural call} of {operation:name}: if they use the same buffers, {middle_ns:time} is a warm-cache figure "
+            "(the first call took {first_ns:time}). Durations alone cannot prove it.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (Example("one kernel over and over", loop(40, 10, 30)),)
     negative: ClassVar[tuple[Example, ...]] = (
         Example(
@@ -103,24 +109,27 @@ class WarmCache(Rule):
                 len(p) != 1 for p in op.iterations.rows
             ):
                 continue
-            name = short(op.iterations.name)
             first, middle = float(op.self_ns[0]), stats.median(op.self_ns) or 0.0
             found.append(
-                self.finding(
+                self.say(
+                    "warm-l2",
                     Severity.NOTE,
                     Grade.HINT,
                     on_operation(analysis, op),
-                    f"`{name}` may run on a warm cache",
-                    f"Nothing runs between the {len(op.self_ns)} calls of `{name}`: if they use the same buffers, {show_us(middle)} is a warm-cache figure "
-                    f"(the first call took {show_us(first)}). Durations alone cannot prove it.",
                     {
+                        "operation": op.iterations.name,
+                        "calls": len(op.self_ns),
+                        "middle_ns": middle,
+                        "first_ns": first,
+                    },
+                    numbers={
                         "calls": len(op.self_ns),
                         "first_us": us(first),
                         "self_time_p50_us": us(middle),
                         "threshold_clears": 0,
                     },
-                    [],
-                    ["say that the number is warm-cache, or clear the L2 cache between calls (do_bench does)"],
+                    evidence=[],
+                    remedy=["say that the number is warm-cache, or clear the L2 cache between calls (do_bench does)"],
                 )
             )
         return found

@@ -42,12 +42,11 @@ from traceanalyzer.doctor.example import (
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
+from traceanalyzer.doctor.message import Message, numbered
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
     activity_evidence,
-    short,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import on_operation
@@ -63,6 +62,17 @@ class FlushCounted(Rule):
     name = "flush-counted"
     family = "cache"
     thresholds = (CLEAR_SHARE,)
+    messages: ClassVar[dict[str, Message]] = {
+        "work-from-outside": Message(
+            "the GPU-side window of {operation:name} holds work launched elsewhere",
+            "What overlaps the projected range {operation:name} sums to {window_ns:time} per call, but only {inside_ns:time} of it was launched in the range "
+            "({excess:factor} too much): {first:name}[[, {second:name}]][[, {third:name}]] came from outside, as a cache clear does.",
+        ),
+        "clear-leads": Message(
+            "a cache clear leads each call of {operation:name}",
+            "A fill of {clear_ns:time} leads {clears:plural call}; it is shown apart and counts in no self-time of {operation:name} ({self_ns:time}).",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a fill launched before the range, inside its projection",
@@ -111,26 +121,29 @@ class FlushCounted(Rule):
             cleared = op.clear_ns[op.clear_ns > 0]
             own = float(op.self_ns.sum())
             if len(cleared) and float(cleared.sum()) > analysis.options.threshold(CLEAR_SHARE) * own:
-                name = short(op.iterations.name)
                 found.append(
-                    self.finding(
+                    self.say(
+                        "clear-leads",
                         Severity.NOTE,
                         Grade.PROVEN,
                         on_operation(analysis, op),
-                        f"a cache clear leads each call of `{name}`",
-                        f"A fill of {show_us(stats.median(cleared))} leads {len(cleared)} calls; it is shown apart and counts in no self-time of `{name}` "
-                        f"({show_us(stats.median(op.self_ns))}).",
                         {
+                            "operation": op.iterations.name,
+                            "clear_ns": stats.median(cleared),
+                            "clears": len(cleared),
+                            "self_ns": stats.median(op.self_ns),
+                        },
+                        numbers={
                             "clears": len(cleared),
                             "clear_p50_us": us(stats.median(cleared)),
                             "self_time_p50_us": us(stats.median(op.self_ns)),
                             "threshold_share": analysis.options.threshold(CLEAR_SHARE),
                         },
-                        [
+                        evidence=[
                             activity_evidence(analysis, int(r), "cache clear")
                             for r in np.flatnonzero(op.clear)[:3].tolist()
                         ],
-                        ["quote the self-time without the clear"],
+                        remedy=["quote the self-time without the clear"],
                     )
                 )
             if op.iterations.windows is None:
@@ -155,26 +168,30 @@ class FlushCounted(Rule):
             if not own_all or extra <= analysis.options.threshold(CLEAR_SHARE) * own_all:
                 continue
             n = max(1, len(op.worked))
-            others = ", ".join(
-                dict.fromkeys(f"`{short(analysis.trace.names[i])}`" for i in rows.name[foreign[:50]].tolist()[:3])
-            )
-            name = short(op.iterations.name)
+            others = [analysis.trace.names[i] for i in rows.name[foreign[:50]].tolist()]
             found.append(
-                self.finding(
+                self.say(
+                    "work-from-outside",
                     Severity.WARNING,
                     Grade.PROVEN,
                     on_operation(analysis, op),
-                    f"the GPU-side window of `{name}` holds work launched elsewhere",
-                    f"What overlaps the projected range `{name}` sums to {show_us((own_all + extra) / n)} per call, but only {show_us(own_all / n)} of it was launched in "
-                    f"the range ({(own_all + extra) / own_all:.1f}x too much): {others} came from outside, as a cache clear does.",
                     {
+                        "operation": op.iterations.name,
+                        "window_ns": (own_all + extra) / n,
+                        "inside_ns": own_all / n,
+                        "excess": (own_all + extra) / own_all,
+                    }
+                    | numbered(others),
+                    numbers={
                         "window_us_per_call": us((own_all + extra) / n),
                         "launched_inside_us_per_call": us(own_all / n),
                         "foreign_rows": len(foreign),
                         "threshold_share": analysis.options.threshold(CLEAR_SHARE),
                     },
-                    [activity_evidence(analysis, int(r), "launched outside the range") for r in foreign[:3].tolist()],
-                    ["attribute work by where its launch call lies", "quote the self-time of the target kernel"],
+                    evidence=[
+                        activity_evidence(analysis, int(r), "launched outside the range") for r in foreign[:3].tolist()
+                    ],
+                    remedy=["attribute work by where its launch call lies", "quote the self-time of the target kernel"],
                 )
             )
         return found

@@ -39,11 +39,11 @@ from traceanalyzer.doctor.example import (
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
+from traceanalyzer.doctor.message import Message, numbered
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
     activity_evidence,
-    short,
 )
 from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
@@ -67,6 +67,13 @@ class HarnessKernels(Rule):
     name = "harness-kernels"
     family = "cache"
     thresholds = (HARNESS_SHARE, HARNESS_CALLS)
+    messages: ClassVar[dict[str, Message]] = {
+        "harness-kernels": Message(
+            "the harness works inside the calls of {operation:name}",
+            "{first:name}[[, {second:name}]][[, {third:name}]] hold {share:share} of the kernel time of {operation:name}: input making or checking seems to be "
+            "inside the measured call.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "random inputs in each call",
@@ -122,20 +129,21 @@ class HarnessKernels(Rule):
             share = float(rows.dur_ns[harness].sum()) / float(op.self_ns.sum())
             if share <= limit or len(harness) < analysis.options.threshold(HARNESS_CALLS) * len(op.worked):
                 continue
-            name = short(op.iterations.name)
-            others = ", ".join(
-                dict.fromkeys(f"`{short(analysis.trace.names[i])}`" for i in rows.name[harness[:20]].tolist())
-            )
+            others = [analysis.trace.names[i] for i in rows.name[harness[:20]].tolist()]
             found.append(
-                self.finding(
+                self.say(
+                    "harness-kernels",
                     Severity.NOTE,
                     Grade.HINT,
                     on_operation(analysis, op),
-                    f"the harness works inside the calls of `{name}`",
-                    f"{others} hold {share:.1%} of the kernel time of `{name}`: input making or checking seems to be inside the measured call.",
-                    {"harness_share": round(share, 6), "threshold_share": limit, "harness_kernels": len(harness)},
-                    [activity_evidence(analysis, int(r)) for r in harness[:3].tolist()],
-                    ["make inputs before the loop and compare results behind it"],
+                    {"operation": op.iterations.name, "share": share} | numbered(others),
+                    numbers={
+                        "harness_share": round(share, 6),
+                        "threshold_share": limit,
+                        "harness_kernels": len(harness),
+                    },
+                    evidence=[activity_evidence(analysis, int(r)) for r in harness[:3].tolist()],
+                    remedy=["make inputs before the loop and compare results behind it"],
                 )
             )
         return found

@@ -36,11 +36,10 @@ from traceanalyzer.doctor.example import (
 )
 from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.measured import graded
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
-    short,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import on_operation
@@ -54,6 +53,12 @@ class Bimodal(Rule):
     name = "bimodal"
     family = "cache"
     thresholds = (MODE_GAP,)
+    messages: ClassVar[dict[str, Message]] = {
+        "bimodal": Message(
+            "{operation:name} has two modes",
+            "{low_share:share} of the calls of {operation:name} take about {low_ns:time}, {high_share:share} about {high_ns:time} ({gap:change}): the median may be either.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "20 and 26 us in turn",
@@ -79,23 +84,29 @@ class Bimodal(Rule):
             if modes is None:
                 continue
             low, high, share = modes
-            name = short(op.iterations.name)
             found.append(
-                self.finding(
+                self.say(
+                    "bimodal",
                     graded(analysis, op),
                     Grade.DERIVED,
                     on_operation(analysis, op),
-                    f"`{name}` has two modes",
-                    f"{1 - share:.0%} of the calls of `{name}` take about {show_us(low)}, {share:.0%} about {show_us(high)} ({high / low - 1:+.0%}): the median may be either.",
                     {
+                        "operation": op.iterations.name,
+                        "low_share": 1 - share,
+                        "low_ns": low,
+                        "high_share": share,
+                        "high_ns": high,
+                        "gap": high / low - 1,
+                    },
+                    numbers={
                         "low_p50_us": us(low),
                         "high_p50_us": us(high),
                         "share_high": round(share, 6),
                         "gap": round(high / low - 1, 6),
                         "threshold_gap": analysis.options.threshold(MODE_GAP),
                     },
-                    [],
-                    ["print both modes and what differs between them: configuration, stream, what ran before"],
+                    evidence=[],
+                    remedy=["print both modes and what differs between them: configuration, stream, what ran before"],
                 )
             )
         return found

@@ -35,10 +35,10 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
-    short,
 )
 from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
@@ -54,6 +54,13 @@ class Noisy(Rule):
     name = "noisy"
     family = "statistics"
     thresholds = (ROBUST_CV, NOISY_CALLS)
+    messages: ClassVar[dict[str, Message]] = {
+        "noisy": Message(
+            "{operation:name} scatters by {cv:share}",
+            "Self-times of {operation:name} scatter by {cv:share} around their median; a median good to 1 % takes about {needed:plural call}, this trace holds {calls:count} "
+            "(worth {independent:number} independent ones).",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "8 to 12 us",
@@ -78,24 +85,28 @@ class Noisy(Rule):
                 continue
             needed = round((1.2533 * 1.96 * cv / 0.01) ** 2)
             rho = op.steady.lag_one
-            name = short(op.iterations.name)
             found.append(
-                self.finding(
+                self.say(
+                    "noisy",
                     Severity.NOTE,
                     Grade.DERIVED,
                     on_operation(analysis, op),
-                    f"`{name}` scatters by {cv:.0%}",
-                    f"Self-times of `{name}` scatter by {cv:.1%} around their median; a median good to 1 % takes about {needed} calls, this trace holds {len(op.self_ns)} "
-                    f"(worth {steadiness.effective_n(len(op.self_ns), rho):.0f} independent ones).",
                     {
+                        "operation": op.iterations.name,
+                        "cv": cv,
+                        "needed": needed,
+                        "calls": len(op.self_ns),
+                        "independent": steadiness.effective_n(len(op.self_ns), rho),
+                    },
+                    numbers={
                         "robust_cv": round(cv, 6),
                         "threshold_cv": analysis.options.threshold(ROBUST_CV),
                         "calls": len(op.self_ns),
                         "calls_for_1_percent": needed,
                         "lag_one_correlation": round(rho, 6) if rho is not None else None,
                     },
-                    [],
-                    [f"record about {needed} calls", "fix the clocks and the inputs"],
+                    evidence=[],
+                    remedy=[f"record about {needed} calls", "fix the clocks and the inputs"],
                 )
             )
         return found

@@ -38,11 +38,10 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
-    short,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import on_operation
@@ -59,6 +58,13 @@ class MeanIsNotMedian(Rule):
     name = "mean-is-not-median"
     family = "statistics"
     thresholds = (MEAN_MEDIAN, MEAN_CALLS)
+    messages: ClassVar[dict[str, Message]] = {
+        "mean-is-not-median": Message(
+            "mean and median of {operation:name} differ",
+            "The mean self-time of {operation:name} is {mean_ns:time}, its median {median_ns:time} ({away:change}); "
+            "{tail:share} of the calls take over 1.5 times the median.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "one call in eight takes four times as long",
@@ -98,24 +104,29 @@ class MeanIsNotMedian(Rule):
             away = float(values.mean()) / middle - 1
             if abs(away) <= limit:
                 continue
-            name = short(op.iterations.name)
             tail = float(np.mean(values > 1.5 * middle))
             found.append(
-                self.finding(
+                self.say(
+                    "mean-is-not-median",
                     Severity.NOTE,
                     Grade.PROVEN,
                     on_operation(analysis, op),
-                    f"mean and median of `{name}` differ",
-                    f"The mean self-time of `{name}` is {show_us(float(values.mean()))}, its median {show_us(middle)} ({away:+.1%}); {tail:.1%} of the calls take over 1.5 times the median.",
                     {
+                        "operation": op.iterations.name,
+                        "mean_ns": float(values.mean()),
+                        "median_ns": middle,
+                        "away": away,
+                        "tail": tail,
+                    },
+                    numbers={
                         "mean_us": us(float(values.mean())),
                         "p50_us": us(middle),
                         "difference": round(away, 6),
                         "threshold_difference": limit,
                         "tail_share": round(tail, 6),
                     },
-                    [],
-                    ["quote the median with its interval"],
+                    evidence=[],
+                    remedy=["quote the median with its interval"],
                 )
             )
         return found

@@ -39,11 +39,10 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
-    short,
-    show_us,
 )
 from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
@@ -59,6 +58,12 @@ class TimerQuantum(Rule):
     name = "timer-quantum"
     family = "statistics"
     thresholds = (QUANTUM_SHARE, QUANTUM_VALUES)
+    messages: ClassVar[dict[str, Message]] = {
+        "timer-quantum": Message(
+            "the clock's step shows in {operation:name}",
+            "Self-times of {operation:name} come in steps of {step_ns:time}, {step_share:share} of their median of {median_ns:time}: differences below that cannot be seen.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "whole microseconds",
@@ -84,22 +89,26 @@ class TimerQuantum(Rule):
             step = int(np.gcd.reduce(np.diff(distinct)))
             if step <= limit * middle or step > middle:
                 continue  # no clock steps by more than the time that it resolved
-            name = short(op.iterations.name)
             found.append(
-                self.finding(
+                self.say(
+                    "timer-quantum",
                     Severity.NOTE,
                     Grade.DERIVED,
                     on_operation(analysis, op),
-                    f"the clock's step shows in `{name}`",
-                    f"Self-times of `{name}` come in steps of {step / 1000:g} us, {step / middle:.1%} of their median of {show_us(middle)}: differences below that cannot be seen.",
                     {
+                        "operation": op.iterations.name,
+                        "step_ns": step,
+                        "step_share": step / middle,
+                        "median_ns": middle,
+                    },
+                    numbers={
                         "step_us": step / 1000,
                         "step_share": round(step / middle, 6),
                         "threshold_share": limit,
                         "distinct_values": len(distinct),
                     },
-                    [],
-                    ["batch several calls and time the batch"],
+                    evidence=[],
+                    remedy=["batch several calls and time the batch"],
                 )
             )
         return found

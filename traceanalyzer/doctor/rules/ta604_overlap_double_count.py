@@ -34,10 +34,10 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import on_device
@@ -53,6 +53,12 @@ class OverlapDoubleCount(Rule):
     name = "overlap-double-count"
     family = "statistics"
     thresholds = (OVERLAP_SHARE,)
+    messages: ClassVar[dict[str, Message]] = {
+        "overlap-double-count": Message(
+            "kernels overlap",
+            "Self-times on device {label} sum to {self_time_ns:time}, the device was busy {busy_ns:time} ({over:share} less): rows overlap, so a sum of self-times is not elapsed time.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example("kernels on two streams", (launch(0, 1), kernel(10, 20, 1), launch(1, 2), kernel(15, 20, 2, stream=8))),
     )
@@ -68,21 +74,20 @@ class OverlapDoubleCount(Rule):
                 continue
             label = analysis.trace.devices[device.device].label
             found.append(
-                self.finding(
+                self.say(
+                    "overlap-double-count",
                     Severity.NOTE,
                     Grade.PROVEN,
                     on_device(analysis, device.device),
-                    "kernels overlap",
-                    f"Self-times on device {label} sum to {show_us(idle.self_time_ns)}, the device was busy {show_us(idle.busy_ns)} ({over:.1%} less): rows overlap, "
-                    "so a sum of self-times is not elapsed time.",
-                    {
+                    {"label": label, "self_time_ns": idle.self_time_ns, "busy_ns": idle.busy_ns, "over": over},
+                    numbers={
                         "self_time_us": us(idle.self_time_ns),
                         "busy_us": us(idle.busy_ns),
                         "overlap_share": round(over, 6),
                         "threshold_overlap_share": analysis.options.threshold(OVERLAP_SHARE),
                     },
-                    [],
-                    ["quote busy time, or the start-to-start interval per call"],
+                    evidence=[],
+                    remedy=["quote busy time, or the start-to-start interval per call"],
                 )
             )
         return found

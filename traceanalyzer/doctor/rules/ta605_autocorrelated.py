@@ -37,10 +37,10 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
-    short,
 )
 from traceanalyzer.doctor.rules.ta405_drift import DRIFT_CHANGE
 from traceanalyzer.doctor.subject import on_operation
@@ -60,6 +60,12 @@ class Autocorrelated(Rule):
     name = "autocorrelated"
     family = "statistics"
     thresholds = (LAG_ONE, LAG_CALLS, LAG_CV, DRIFT_CHANGE)
+    messages: ClassVar[dict[str, Message]] = {
+        "autocorrelated": Message(
+            "times of {operation:name} depend on one another",
+            "Successive self-times of {operation:name} correlate by {rho:number}: its {calls:plural call} are worth {independent:number} independent ones.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a slow wave",
@@ -105,23 +111,22 @@ class Autocorrelated(Rule):
             cv = op.steady.robust_cv
             if rho is None or rho <= limit or drifting or cv is None or cv < analysis.options.threshold(LAG_CV):
                 continue
-            name = short(op.iterations.name)
             worth = steadiness.effective_n(len(values), rho)
             found.append(
-                self.finding(
+                self.say(
+                    "autocorrelated",
                     Severity.NOTE,
                     Grade.DERIVED,
                     on_operation(analysis, op),
-                    f"times of `{name}` depend on one another",
-                    f"Successive self-times of `{name}` correlate by {rho:.2f}: its {len(values)} calls are worth {worth:.0f} independent ones.",
-                    {
+                    {"operation": op.iterations.name, "rho": rho, "calls": len(values), "independent": worth},
+                    numbers={
                         "lag_one": round(rho, 6),
                         "threshold_lag_one": limit,
                         "calls": len(values),
                         "effective_calls": round(worth, 1),
                     },
-                    [],
-                    ["take the effective n for intervals; interleave A and B when comparing"],
+                    evidence=[],
+                    remedy=["take the effective n for intervals; interleave A and B when comparing"],
                 )
             )
         return found

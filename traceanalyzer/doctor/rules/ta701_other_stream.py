@@ -47,7 +47,6 @@ from traceanalyzer.doctor.rule import (
     Rule,
     activity_evidence,
     call_evidence,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import WHOLE_TRACE, on_operation
@@ -72,11 +71,17 @@ class OtherStream(Rule):
     family = "cheating"
     thresholds = (UNJOINED_SHARE, UNJOINED_PAIRS, ESCAPED_SHARE)
     messages: ClassVar[dict[str, Message]] = {
+        "pairs": Message(
+            "work runs on a stream the timer does not watch",
+            "In {escaped:count} of {pairs:plural event pair} the work goes to {streams:plural stream} that nothing joins (per pair: stream {most_stream} "
+            "{most_ns:time}, stream {least_stream} {least_ns:time}). Events see one stream: at best {most_share:share} of the work, at worst {least_share:share}. The "
+            "honest cost is at least {most_ns:time} per call.",
+        ),
         "calls": Message(
             "each call of {op:name} works on two streams that nothing joins: a timer on stream {seen_stream} sees {seen_ns:time} of {total_ns:time}",
             "Calls of {op:name} put {seen_ns:time} of work on stream {seen_stream} and {other_ns:time} on stream {other_stream}; no stream waits for another and the "
             "host does not synchronise in each call. A timer on stream {seen_stream} sees {seen_ns:time} of {total_ns:time}.",
-        )
+        ),
     }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
@@ -172,26 +177,34 @@ class OtherStream(Rule):
             return []
         ordered = sorted(shares.items(), key=lambda x: x[1])
         total = sum(shares.values())
-        streams = ", ".join(
-            f"stream {analysis.trace.lanes[lane].stream} {show_us(ns / escaped)}" for lane, ns in ordered
-        )
+        least, most = ordered[0], ordered[-1]
+        lanes = analysis.trace.lanes
         return [
-            self.finding(
+            self.say(
+                "pairs",
                 Severity.WARNING,
                 Grade.DERIVED,
                 WHOLE_TRACE,
-                "work runs on a stream the timer does not watch",
-                f"In {escaped} of {pairs} event pairs the work goes to {len(shares)} streams that nothing joins (per pair: {streams}). Events see one stream: at best "
-                f"{ordered[-1][1] / total:.1%} of the work, at worst {ordered[0][1] / total:.1%}. The honest cost is at least {show_us(ordered[-1][1] / escaped)} per call.",
                 {
+                    "escaped": escaped,
+                    "pairs": pairs,
+                    "streams": len(shares),
+                    "most_stream": lanes[most[0]].stream,
+                    "most_ns": most[1] / escaped,
+                    "most_share": most[1] / total,
+                    "least_stream": lanes[least[0]].stream,
+                    "least_ns": least[1] / escaped,
+                    "least_share": least[1] / total,
+                },
+                numbers={
                     "pairs": pairs,
                     "pairs_with_unjoined_streams": escaped,
                     "least_share": round(ordered[0][1] / total, 6),
                     "at_least_us_per_call": us(ordered[-1][1] / escaped),
                     "threshold_share_of_pairs": limit,
                 },
-                [call_evidence(analysis, int(r)) for r in records[:2].tolist()],
-                [
+                evidence=[call_evidence(analysis, int(r)) for r in records[:2].tolist()],
+                remedy=[
                     "let the timed stream wait for the other: torch.cuda.current_stream().wait_stream(other)",
                     "or synchronise before the stop event",
                 ],

@@ -38,11 +38,11 @@ from traceanalyzer.doctor.example import (
     launch,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
     activity_evidence,
-    short,
 )
 from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
@@ -60,6 +60,12 @@ class KernelSetChanges(Rule):
     name = "kernel-set-changes"
     family = "cheating"
     thresholds = (DIFFERENT_ITERATIONS, COMPARED_ITERATIONS)
+    messages: ClassVar[dict[str, Message]] = {
+        "kernel-set-changes": Message(
+            "iterations of {operation:name} differ in their kernels",
+            "{odd:count} of {iterations:plural iteration} of {operation:name} run other kernels than the commonest set: their times are not samples of one quantity.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "every second iteration has an extra kernel",
@@ -104,25 +110,24 @@ class KernelSetChanges(Rule):
             share = len(odd) / len(sets)
             if share <= analysis.options.threshold(DIFFERENT_ITERATIONS):
                 continue
-            name = short(op.iterations.name)
             found.append(
-                self.finding(
+                self.say(
+                    "kernel-set-changes",
                     Severity.NOTE,
                     Grade.PROVEN,
                     on_operation(analysis, op),
-                    f"iterations of `{name}` differ in their kernels",
-                    f"{len(odd)} of {len(sets)} iterations of `{name}` run other kernels than the commonest set: their times are not samples of one quantity.",
-                    {
+                    {"operation": op.iterations.name, "odd": len(odd), "iterations": len(sets)},
+                    numbers={
                         "iterations": len(sets),
                         "different": len(odd),
                         "share": round(share, 6),
                         "threshold_share": analysis.options.threshold(DIFFERENT_ITERATIONS),
                     },
-                    [
+                    evidence=[
                         activity_evidence(analysis, int(op.iterations.rows[i][0]), "first row of a different iteration")
                         for i in odd[:3]
                     ],
-                    ["group iterations by what they run"],
+                    remedy=["group iterations by what they run"],
                 )
             )
         return found

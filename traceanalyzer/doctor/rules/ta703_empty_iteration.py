@@ -41,13 +41,12 @@ from traceanalyzer.doctor.example import (
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured, timed_range
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
     activity_evidence,
     range_evidence,
-    short,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import Subject, SubjectKind, on_operation
@@ -61,6 +60,23 @@ class EmptyIteration(Rule):
     name = "empty-iteration"
     family = "cheating"
     thresholds = ()
+    messages: ClassVar[dict[str, Message]] = {
+        "some-empty": Message(
+            "calls of {operation:name} do no work",
+            "{empty:count} of {calls:plural call} of {operation:name} launch nothing: the average over all of them is not the cost of one (one that works takes "
+            "{cost_ns:time}).",
+        ),
+        "fills-only": Message(
+            "no kernels in {operation:name}",
+            "{operation:name} runs no kernel, only {fills:plural fill} ({total_ns:time} together), while {other:name} runs kernels: a time or a speed-up of it is not "
+            "that of a kernel.",
+        ),
+        "empty-region": Message(
+            "the timed region {name:name} is empty",
+            "{name:name} runs {operators:plural operator} and launches nothing, while {launches:plural launch} lie elsewhere: the work was put off, so its time is not "
+            "in the region.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "one of six timed calls does the work of all",
@@ -94,27 +110,26 @@ class EmptyIteration(Rule):
         for op in tested:
             if op.iterations.windows is None:
                 continue
-            name = short(op.iterations.name)
             counts = [len(c) for c in op.iterations.calls]
             empty = [i for i, c in enumerate(counts) if c == 0]
             if empty and len(empty) < len(counts):
                 work = [int(rows.dur_ns[p].sum()) for p in op.iterations.rows if len(p)]
-                cost = show_us(float(np.median(work))) if work else "n/a"
+                cost = float(np.median(work)) if work else None
                 found.append(
-                    self.finding(
+                    self.say(
+                        "some-empty",
                         Severity.WARNING,
                         Grade.PROVEN,
                         on_operation(analysis, op),
-                        f"empty timed iterations of `{name}`",
-                        f"{len(empty)} of {len(counts)} iterations of `{name}` launch nothing; those that do cost {cost}. A mean over all of them is nobody's cost.",
-                        {
+                        {"operation": op.iterations.name, "empty": len(empty), "calls": len(counts), "cost_ns": cost},
+                        numbers={
                             "iterations": len(counts),
                             "empty": len(empty),
                             "threshold_empty": 0,
                             "cost_of_a_working_one_us": us(float(np.median(work))) if work else None,
                         },
-                        [],
-                        [
+                        evidence=[],
+                        remedy=[
                             "check that each call computes its result: no cache, no lazy value",
                             "divide by the iterations that worked",
                         ],
@@ -127,25 +142,29 @@ class EmptyIteration(Rule):
                 fills = sum(len(p) for p in op.iterations.rows)
                 total = sum(int(rows.dur_ns[p].sum()) for p in op.iterations.rows)
                 found.append(
-                    self.finding(
+                    self.say(
+                        "fills-only",
                         Severity.WARNING,
                         Grade.PROVEN,
                         on_operation(analysis, op),
-                        f"no kernels in `{name}`",
-                        f"`{name}` runs no kernel, only {fills} fills ({show_us(total)} together), while `{short(with_kernels[0].iterations.name)}` runs kernels: a time or a "
-                        "speed-up of it is not that of a kernel.",
                         {
+                            "operation": op.iterations.name,
+                            "fills": fills,
+                            "total_ns": total,
+                            "other": with_kernels[0].iterations.name,
+                        },
+                        numbers={
                             "iterations": len(counts),
                             "fills": fills,
                             "fills_us": us(total),
                             "kernels": 0,
                             "threshold_kernels": 0,
                         },
-                        [
+                        evidence=[
                             activity_evidence(analysis, int(op.iterations.rows[int(i)][0]))
                             for i in op.worked[:3].tolist()
                         ],
-                        ["check the outputs against a reference with other inputs"],
+                        remedy=["check the outputs against a reference with other inputs"],
                     )
                 )
         launches = np.flatnonzero(analysis.host.launches & analysis.chosen.calls)
@@ -162,20 +181,20 @@ class EmptyIteration(Rule):
             if inside.any() or not operators:
                 continue
             found.append(
-                self.finding(
+                self.say(
+                    "empty-region",
                     Severity.WARNING,
                     Grade.PROVEN,
                     Subject(SubjectKind.RANGE, name=name),
-                    f"the timed region `{short(name)}` is empty",
-                    f"`{short(name)}` runs {operators} operators and launches nothing, while {len(launches)} launches lie elsewhere: the work was put off, so its time is not in the region.",
-                    {
+                    {"name": name, "operators": operators, "launches": len(launches)},
+                    numbers={
                         "operators": operators,
                         "launches_inside": 0,
                         "launches_elsewhere": len(launches),
                         "threshold_launches": 0,
                     },
-                    [range_evidence(analysis, row)],
-                    ["make the region compute its result: read the output inside it"],
+                    evidence=[range_evidence(analysis, row)],
+                    remedy=["make the region compute its result: read the output inside it"],
                 )
             )
         return found

@@ -33,6 +33,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
 from traceanalyzer.doctor.example import loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.subject import Subject
 from traceanalyzer.options import CLOCK_CHANGE
 
@@ -64,6 +65,16 @@ class NotComparable(ComparisonRule):
     name = "not-comparable"
     family = "comparison"
     thresholds = (CLOCK_CHANGE,)
+    messages: ClassVar[dict[str, Message]] = {
+        "refused": Message("not comparable: {differences}", "The sides differ in {differences}: no ratio is formed."),
+        "compared-as-asked": Message(
+            "not comparable: {differences}", "The sides differ in {differences}: compared all the same, as asked."
+        ),
+        "conditions-differ": Message(
+            "conditions differ: {differences}",
+            "The sides also differ in {differences}: part of any difference may be due to it.",
+        ),
+    }
     pair_positive: ClassVar[tuple[PairExample, ...]] = (
         PairExample("two GPUs", loop(40, 20, 14), loop(40, 20, 10), _device("Tesla V100"), _device("NVIDIA B200")),
         PairExample(
@@ -80,24 +91,28 @@ class NotComparable(ComparisonRule):
         hard = [d for d in compared.differences if d.refuses]
         soft = [d for d in compared.differences if not d.refuses]
         found = []
-        if hard:
-            what = "no ratio is formed" if compared.refused else "compared all the same, as asked"
-            severity = Severity.ERROR if compared.refused else Severity.WARNING
-            found.append(
-                self._found(
-                    severity, hard, f"not comparable: {said(hard)}", f"The sides differ in {said(hard)}: {what}."
-                )
-            )
+        if hard and compared.refused:
+            found.append(self._found("refused", Severity.ERROR, hard))
+        elif hard:
+            found.append(self._found("compared-as-asked", Severity.WARNING, hard))
         if soft:
-            message = f"The sides also differ in {said(soft)}: part of any difference may be due to it."
-            found.append(self._found(Severity.NOTE, soft, f"conditions differ: {said(soft)}", message))
+            found.append(self._found("conditions-differ", Severity.NOTE, soft))
         return found
 
-    def _found(self, severity: Severity, differences: list[Difference], headline: str, message: str) -> Finding:
+    def _found(self, code: str, severity: Severity, differences: list[Difference]) -> Finding:
         numbers: dict[str, float | int | str | None] = {}
         for d in differences[:20]:
             numbers |= {f"base {_cut(d.what)}": _cut(d.base), f"head {_cut(d.what)}": _cut(d.head)}
         remedy = ["record both sides under the same conditions"]
         if severity is Severity.ERROR:
             remedy.append("if the difference is what you compare: --allow-different")
-        return self.finding(severity, Grade.PROVEN, Subject(text="comparison"), headline, message, numbers, [], remedy)
+        return self.say(
+            code,
+            severity,
+            Grade.PROVEN,
+            Subject(text="comparison"),
+            {"differences": said(differences)},
+            numbers=numbers,
+            evidence=[],
+            remedy=remedy,
+        )

@@ -29,18 +29,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from traceanalyzer import number_text
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
 from traceanalyzer.doctor.example import Event, kernel, launch, loop
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
-from traceanalyzer.doctor.rule import short
+from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import FALSE_DISCOVERY, SAME_WITHIN
 
 if TYPE_CHECKING:
     from traceanalyzer.analysis.compare.comparison import Compared, Row
 
-_MOST = 4
+_INTERVAL = "[[ (95 % interval {low:ratio} to {high:ratio})]]"
 
 
 def noisy(level: float) -> tuple[Event, ...]:
@@ -60,6 +61,25 @@ class WithinNoise(ComparisonRule):
     name = "within-noise"
     family = "comparison"
     thresholds = (SAME_WITHIN, FALSE_DISCOVERY)
+    messages: ClassVar[dict[str, Message]] = {
+        "all-kernels": Message(
+            "within noise",
+            "Over {judged:plural kernel} the ratio is {ratio:ratio}"
+            + _INTERVAL
+            + ": no claim of a difference is supported.",
+        ),
+        "same": Message(
+            "within noise", "{name:name} is the same: ratio {ratio:ratio}" + _INTERVAL + ", inside {within:share}."
+        ),
+        "same-without-ratio": Message("within noise", "{name:name} is the same: no ratio, inside {within:share}."),
+        "undecided": Message(
+            "within noise",
+            "{name:name}: ratio {ratio:ratio}"
+            + _INTERVAL
+            + " supports no claim[[ ({reason})]].[[ About {needed:plural value} per side would decide.]]",
+        ),
+        "undecided-without-ratio": Message("within noise", "{name:name}: no ratio supports no claim[[ ({reason})]]."),
+    }
     pair_positive: ClassVar[tuple[PairExample, ...]] = (
         PairExample("1.5 % between series that scatter by 10 %", noisy(10), noisy(9.85)),
         PairExample("half a percent, sharply measured", loop(40, 20, 10.001), loop(40, 20, 9.951)),
@@ -80,62 +100,43 @@ class WithinNoise(ComparisonRule):
         if compared.basis == "nothing":
             a, b = compared.shares
             return self.abstain(
-                f"no operation is matched, and too little kernel time to stand for the whole: {a:.0%} of base, {b:.0%} of head"
+                f"no operation is matched, and too little kernel time to stand for the whole: {number_text.percent(a)} of base, {number_text.percent(b)} of head"
             )
         if compared.status not in ("same", "undecided") or compared.geomean is None:
             return []
         low, high = compared.geomean_interval or (None, None)
-        message = f"Over {compared.judged} kernels the ratio is {compared.geomean:.4f}{_interval(low, high)}: no claim of a difference is supported."
-        return [self._found(compared, "all kernels", message, compared.geomean, (low, high), None)]
+        params: dict[str, Param] = {"judged": compared.judged, "ratio": compared.geomean, "low": low, "high": high}
+        return [self._found(compared, "all-kernels", "all kernels", params)]
 
     def _operations(self, compared: Compared, rows: list[Row]) -> list[Finding]:
-        if not rows:
-            return []
-        more = f" And {len(rows) - _MOST} more operations." if len(rows) > _MOST else ""
-        within = compared.options.threshold(SAME_WITHIN)
-        message = " ".join(_sentence(r, within) for r in rows[:_MOST]) + more
-        ratio = rows[0].ratio
-        interval = ratio.interval if ratio and ratio.interval else (None, None)
-        needed = [r.ratio.n_needed for r in rows if r.ratio and r.ratio.n_needed]
-        subject = rows[0].shown.name if len(rows) == 1 else f"{len(rows)} operations"
-        return [
-            self._found(compared, subject, message, ratio.ratio if ratio else None, interval, max(needed, default=None))
-        ]
+        within, found = compared.options.threshold(SAME_WITHIN), []
+        for row in rows:
+            ratio, same = row.ratio, row.verdict == "SAME"
+            low, high = ratio.interval if ratio and ratio.interval else (None, None)
+            params: dict[str, Param] = {
+                "name": row.shown.name, "ratio": ratio.ratio if ratio else None, "low": low, "high": high, "within": max(0.0, within),
+                "reason": "" if same else row.reason, "needed": (ratio.n_needed or None) if ratio and not same else None,
+            }  # fmt: skip
+            code = "same" if same else "undecided"
+            code = code if params["ratio"] is not None else f"{code}-without-ratio"
+            found.append(self._found(compared, code, row.shown.name, params))
+        return found
 
-    def _found(
-        self, compared: Compared, subject: str, message: str, ratio: float | None, interval: tuple[float | None, float | None], needed: int | None
-    ) -> Finding:  # fmt: skip
-        numbers: dict[str, float | int | str | None] = {
-            "ratio": _rounded(ratio), "ratio_low": _rounded(interval[0]), "ratio_high": _rounded(interval[1]), "n_needed": needed,
-            "threshold_same_within": compared.options.threshold(SAME_WITHIN),
+    def _found(self, compared: Compared, code: str, subject: str, params: dict[str, Param]) -> Finding:
+        numbers: dict[str, Param] = {
+            "ratio": _rounded(params["ratio"]), "ratio_low": _rounded(params["low"]), "ratio_high": _rounded(params["high"]),
+            "n_needed": params.get("needed"), "threshold_same_within": compared.options.threshold(SAME_WITHIN),
         }  # fmt: skip
-        remedy = ["claim no difference", "record more calls, interleaved, with steady clocks"]
-        return self.finding(
+        return self.say(
+            code,
             Severity.NOTE,
             Grade.DERIVED,
             Subject(SubjectKind.OPERATION, name=subject),
-            "within noise",
-            message,
-            numbers,
-            [],
-            remedy,
+            params,
+            numbers=numbers,
+            remedy=["claim no difference", "record more calls, interleaved, with steady clocks"],
         )
 
 
-def _sentence(row: Row, within: float) -> str:
-    ratio, name = row.ratio, short(row.shown.name)
-    low, high = ratio.interval if ratio and ratio.interval else (None, None)
-    text = f"ratio {ratio.ratio:.4f}{_interval(low, high)}" if ratio and ratio.ratio is not None else "no ratio"
-    if row.verdict == "SAME":
-        return f"`{name}` is the same: {text}, inside {100 * max(0.0, within):.3g} %."
-    why = f" ({row.reason})" if row.reason else ""
-    needed = f" About {ratio.n_needed:,} values per side would decide." if ratio and ratio.n_needed else ""
-    return f"`{name}`: {text} supports no claim{why}.{needed}"
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" (95 % interval {low:.4f} to {high:.4f})"
+def _rounded(value: Param) -> float | None:
+    return round(value, 6) if isinstance(value, float) else None

@@ -35,12 +35,11 @@ from traceanalyzer.doctor.example import (
     loop,
 )
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
     activity_evidence,
-    short,
-    show_us,
     us,
 )
 from traceanalyzer.doctor.subject import on_operation
@@ -54,6 +53,13 @@ class ImplausibleClaim(Rule):
     name = "implausible-claim"
     family = "claims"
     thresholds = (CLAIM_TOLERANCE,)
+    messages: ClassVar[dict[str, Message]] = {
+        "implausible-claim": Message(
+            "the claim of {text} is impossible",
+            "{text} per call is claimed, but the kernels of {operation:name} take {self_ns:time} on the device: {part:number} of it. "
+            "Nothing that waits for the work can read less.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example("0.15 us claimed for kernels of 15", loop(12, 12, 15), claims=("0.15us",), allows=("TA709",)),
     )
@@ -71,26 +77,29 @@ class ImplausibleClaim(Rule):
             result = explain(claim, analysis.operations, tolerance)
             if result is None or result.kind != "impossible":
                 continue
-            name = short(result.op.iterations.name)
             found.append(
-                self.finding(
+                self.say(
+                    "implausible-claim",
                     Severity.WARNING,
                     Grade.PROVEN,
                     on_operation(analysis, result.op),
-                    f"the claim of {claim.text} is impossible",
-                    f"{claim.text} per call is claimed, but the kernels of `{name}` take {show_us(result.self_ns)} on the device: {claim.ns / result.self_ns:.2g} of it. "
-                    "Nothing that waits for the work can read less.",
                     {
+                        "text": claim.text,
+                        "operation": result.op.iterations.name,
+                        "self_ns": result.self_ns,
+                        "part": claim.ns / result.self_ns,
+                    },
+                    numbers={
                         "claimed_us": us(claim.ns),
                         "self_time_p50_us": us(result.self_ns),
                         "claim_over_self_time": round(claim.ns / result.self_ns, 6),
                         "threshold_ratio": 1 - tolerance,
                     },
-                    [
+                    evidence=[
                         activity_evidence(analysis, int(result.op.iterations.rows[int(i)][0]))
                         for i in result.op.worked[:3].tolist()
                     ],
-                    ["check that the work is done and waited for, the timer is real, and the unit is right"],
+                    remedy=["check that the work is done and waited for, the timer is real, and the unit is right"],
                 )
             )
         return found

@@ -36,7 +36,8 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.captured import NO_SIDECAR
 from traceanalyzer.doctor.example import captured, clock, kernel, launch, loop
 from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Severity
-from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, short
+from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.rule import Example, Rule, activity_evidence
 from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import Threshold
 from traceanalyzer.trace.categories import RowKind
@@ -53,6 +54,17 @@ class SharedDevice(Rule):
     name = "shared-device"
     family = "comparison"
     thresholds = (STRETCHED_SHARE, STRETCH, STRETCHED_CALLS)
+    messages: ClassVar[dict[str, Message]] = {
+        "shared": Message(
+            "the device was shared with another process",
+            "{others:plural other compute process} held the device during the capture. Their work can take turns with the kernels measured here.",
+        ),
+        "stretched": Message(
+            "the device was shared with another process",
+            "{others:plural other compute process} held the device during the capture, and {share:share} of the calls of {name:name} took over {factor:number} times its "
+            "median. Their work can take turns with the kernels measured here.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "a second process, and every tenth call three times as long",
@@ -89,22 +101,17 @@ class SharedDevice(Rule):
         limit, factor = analysis.options.threshold(STRETCHED_SHARE), analysis.options.threshold(STRETCH)
         name, share, rows = self._most_stretched(analysis, factor)
         stretched = share > limit
-        message = f"{others} other compute process{'es' if others > 1 else ''} held the device during the capture"
         evidence: list[Evidence] = []
         if stretched:
-            message += f", and {share:.0%} of the calls of `{short(name)}` took over {factor:g} times its median"
             evidence = [activity_evidence(analysis, row, "stretched") for row in rows[:3]]
         return [
-            self.finding(
-                Severity.WARNING if stretched else Severity.NOTE,
-                Grade.HINT if stretched else Grade.PROVEN,
-                WHOLE_TRACE,
-                "the device was shared with another process",
-                f"{message}. Their work can take turns with the kernels measured here.",
-                {"other_processes": others, "stretched_share": round(share, 6), "threshold_share": limit, "threshold_stretch": factor},
-                evidence,
-                ["measure on a device of its own (exclusive compute mode)"],
-            )
+            self.say(
+                "stretched" if stretched else "shared", Severity.WARNING if stretched else Severity.NOTE, Grade.HINT if stretched else Grade.PROVEN, WHOLE_TRACE,
+                {"others": others, "share": share, "name": name, "factor": factor},
+                numbers={
+                    "other_processes": others, "stretched_share": round(share, 6), "threshold_share": limit, "threshold_stretch": factor,
+                },
+                evidence=evidence, remedy=["measure on a device of its own (exclusive compute mode)"])
         ]  # fmt: skip
 
     @staticmethod

@@ -34,8 +34,8 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.captured import NO_SIDECAR
 from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
 from traceanalyzer.doctor.example import Event, captured, host_range, kernel, launch, result
-from traceanalyzer.doctor.finding import Abstained, Finding, Severity
-from traceanalyzer.doctor.rule import short
+from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import Threshold
 
@@ -72,6 +72,13 @@ class WorkMissing(ComparisonRule):
     name = "work-missing"
     family = "comparison"
     thresholds = (MISSING_WORK,)
+    messages: ClassVar[dict[str, Message]] = {
+        "work-missing": Message(
+            "{name:name} may leave work out",
+            "{name:name} is faster[[ (ratio {ratio:number})]], but a call does less[[: {head_kernels:number} kernels for base's {base_kernels:number}]]"
+            "[[; {head_bytes:count} bytes moved for base's {base_bytes:count}]], and no comparison says that its result is right.",
+        ),
+    }
     pair_positive: ClassVar[tuple[PairExample, ...]] = (
         PairExample("half the kernels in half the time", calls(2, 50), calls(1, 50), base_sidecar=lambda: moving(None), head_sidecar=lambda: moving(None)),
         PairExample(
@@ -99,26 +106,21 @@ class WorkMissing(ComparisonRule):
         base, head = row.base, row.head
         if base is None or head is None or row.verdict != "FASTER" or head.checked:
             return None
-        less = []
-        if head.kernels_per_call < (1 - limit) * base.kernels_per_call:
-            less.append(f"launches {head.kernels_per_call:g} kernels for base's {base.kernels_per_call:g}")
-        if base.bytes_moved and head.bytes_moved is not None and head.bytes_moved < (1 - limit) * base.bytes_moved:
-            less.append(f"moves {head.bytes_moved:,} bytes for base's {base.bytes_moved:,}")
-        if not less:
+        fewer = head.kernels_per_call < (1 - limit) * base.kernels_per_call
+        smaller = (
+            bool(base.bytes_moved)
+            and head.bytes_moved is not None
+            and head.bytes_moved < (1 - limit) * (base.bytes_moved or 0)
+        )
+        if not fewer and not smaller:
             return None
         ratio = row.ratio.ratio if row.ratio and row.ratio.ratio else None
-        name = short(head.name)
-        return self.finding(
-            Severity.WARNING,
-            Grade.HINT,
-            Subject(SubjectKind.OPERATION, name=head.name),
-            f"`{name}` may leave work out",
-            f"`{name}` is faster{f' (ratio {ratio:.3g})' if ratio else ''}, but a call {' and '.join(less)}, and no comparison says that its result is right.",
-            {
+        params: dict[str, Param] = {
+            "name": head.name, "ratio": ratio, "head_kernels": head.kernels_per_call if fewer else None, "base_kernels": base.kernels_per_call,
+            "head_bytes": head.bytes_moved if smaller else None, "base_bytes": base.bytes_moved,
+        }  # fmt: skip
+        return self.say("work-missing", Severity.WARNING, Grade.HINT, Subject(SubjectKind.OPERATION, name=head.name), params, numbers={
                 "ratio": None if ratio is None else round(ratio, 6),
                 "base_kernels_per_call": base.kernels_per_call, "head_kernels_per_call": head.kernels_per_call,
                 "base_bytes": base.bytes_moved, "head_bytes": head.bytes_moved, "threshold_missing_work": limit,
-            },
-            [],
-            ["capture the head with a reference, then compare again"],
-        )  # fmt: skip
+            }, evidence=[], remedy=["capture the head with a reference, then compare again"])  # fmt: skip

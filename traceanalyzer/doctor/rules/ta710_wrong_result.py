@@ -33,6 +33,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.captured import NO_SIDECAR
 from traceanalyzer.doctor.example import captured, loop, result
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
+from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example, Rule, short
 from traceanalyzer.doctor.subject import Subject, SubjectKind
 
@@ -43,6 +44,12 @@ class WrongResult(Rule):
     code = "TA710"
     name = "wrong-result"
     family = "comparison"
+    messages: ClassVar[dict[str, Message]] = {
+        "wrong-result": Message(
+            "the result of {name:name} is wrong",
+            "{name:name} does not compute what {reference} computes: {reason}. Its times are those of another function.",
+        ),
+    }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
             "an error of 1 where 0.05 is allowed",
@@ -69,23 +76,25 @@ class WrongResult(Rule):
             c = operation.correctness
             if c.passed is not False:
                 continue
-            name = short(operation.name)
             found.append(
-                self.finding(
+                self.say(
+                    "wrong-result",
                     Severity.WARNING,
                     Grade.PROVEN,
                     Subject(SubjectKind.OPERATION, name=operation.name),
-                    f"the result of `{name}` is wrong",
-                    f"`{name}` does not compute what {short(c.reference) or 'its reference'} computes: {c.reason[:400]}. Its times are those of "
-                    "another function.",
                     {
+                        "name": operation.name,
+                        "reference": short(c.reference) or "its reference",
+                        "reason": c.reason[:400],
+                    },
+                    numbers={
                         "max_abs_error": c.max_abs_error,
                         "max_rel_error": c.max_rel_error,
                         "rtol": c.rtol,
                         "atol": c.atol,
                     },
-                    [],
-                    ["mend it, or state the tolerance it needs and why"],
+                    evidence=[],
+                    remedy=["mend it, or state the tolerance it needs and why"],
                 )
             )
         return found

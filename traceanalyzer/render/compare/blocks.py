@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from traceanalyzer import number_text
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import LADDER_TITLES, Block
 from traceanalyzer.report.compare.model import ComparisonData, KernelComparison, OpComparison, SideSummary
@@ -219,7 +220,7 @@ def about(data: ComparisonData) -> list[str]:
     if data.kernels and data.basis != "operations":
         a, b = data.matched_share
         lines.append(
-            f"Kernels with a counterpart of the same configuration hold {a:.0%} of base's kernel time and {b:.0%} of head's"
+            f"Kernels with a counterpart of the same configuration hold {number_text.percent(a)} of base's kernel time and {number_text.percent(b)} of head's"
         )
     return lines
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from traceanalyzer import number_text
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import Block
 from traceanalyzer.render.ledger import word
@@ -21,9 +22,7 @@ def ratios(unit: UnitComparison) -> Block:
     """Return the ratios of a unit, the one that the headline speaks of marked, and on what evidence it is one unit."""
     rows = [_row(r, r.metric == unit.metric) for r in unit.ratios]
     a, b = unit.shared_work
-    evidence = (
-        f"{_EVIDENCE[unit.matched_by]}; {a:.0%} of base's and {b:.0%} of head's kernel and copy time is shared by name"
-    )
+    evidence = f"{_EVIDENCE[unit.matched_by]}; {number_text.percent(a)} of base's and {number_text.percent(b)} of head's kernel and copy time is shared by name"
     notes = [f"unit: {unit.method}, {unit.base_repeats} and {unit.head_repeats} repeats; {evidence}"]
     if any(r.ratio_range for r in unit.ratios):
         notes.append("range: under six values on a side; from the least to the greatest ratio of single values")

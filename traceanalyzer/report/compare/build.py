@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
+from traceanalyzer import number_text
 from traceanalyzer._version import __version__
 from traceanalyzer.analysis.compare.comparison import Compared, Row
 from traceanalyzer.analysis.compare.sides import Side, Work
@@ -275,7 +276,7 @@ def _silence(compared: Compared) -> list[str]:
         )
     if compared.basis == "kernels" and compared.judged_share < 0.995:
         reasons.append(
-            f"the overall ratio of kernels with {1 - compared.judged_share:.0%} of base's kernel time: no counterpart, or too few runs"
+            f"the overall ratio of kernels with {number_text.percent(1 - compared.judged_share)} of base's kernel time: no counterpart, or too few runs"
         )
     return reasons
 
@@ -315,7 +316,7 @@ def _refusal(compared: Compared) -> str:
         why = "the captures hold other operations, of other inputs"
     else:
         a, b = compared.pairing.share
-        why = f"no unit has one name on both sides, and {a:.0%} of base's and {b:.0%} of head's device time has a counterpart by name"
+        why = f"no unit has one name on both sides, and {number_text.percent(a)} of base's and {number_text.percent(b)} of head's device time has a counterpart by name"
     return f"Not comparable: {why}. Base repeats {named[0]}; head {named[1]}. --unit BASE=HEAD says which are the same work."
 
 
@@ -341,7 +342,11 @@ def _host_change(base: ReportData, head: ReportData) -> str:
     states = [d.queue for d in busiest if d is not None]
     if states[0] == states[1] or "unknown" in states:
         return ""
-    said = [f"{d.queue}, busy {d.busy_fraction:.0%}" for d in busiest if d is not None and d.busy_fraction is not None]
+    said = [
+        f"{d.queue}, busy {number_text.percent(d.busy_fraction)}"
+        for d in busiest
+        if d is not None and d.busy_fraction is not None
+    ]
     return f" The queue changed: base {said[0]}; head {said[1]}." if len(said) == 2 else ""
 
 
@@ -370,7 +375,7 @@ def _ratio_sentence(compared: Compared) -> str:
             why = next((f": {r.reason}" for r in matched if r.reason), "")
             return f"Undecided: no ratio for {_named(matched[0]) if len(matched) == 1 else f'{len(matched)} matched operations'}{why}."
         return (
-            f"Undecided: no operation is matched and {a:.0%} of base's and {b:.0%} of head's kernel time has a counterpart; no overall ratio. "
+            f"Undecided: no operation is matched and {number_text.percent(a)} of base's and {number_text.percent(b)} of head's kernel time has a counterpart; no overall ratio. "
             "The rows stand one by one."
         )  # fmt: skip
     ratio, interval = compared.geomean, compared.geomean_interval

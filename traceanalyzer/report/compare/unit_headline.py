@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from traceanalyzer import number_text
 from traceanalyzer.report.compare.unit_model import UnitComparison, UnitRatio
 from traceanalyzer.trace.names import short_names
 
@@ -20,7 +21,7 @@ def unit_headline(unit: UnitComparison, same_percent: str) -> str:
     if "other-work" in unit.caveats:
         a, b = unit.shared_work
         return (
-            f"{text} ({times(main.ratio)}), but only {a:.0%} of base's and {b:.0%} of head's kernel and copy time has a counterpart by name: "
+            f"{text} ({times(main.ratio)}), but only {number_text.percent(a)} of base's and {number_text.percent(b)} of head's kernel and copy time has a counterpart by name: "
             f"two different pieces of work, it seems. --unit {unit.name}={unit.head_name} compares them all the same."
         )
     if main.verdict == "SAME":
@@ -111,7 +112,7 @@ def _caveats(unit: UnitComparison) -> str:
     text = ""
     if "little-work" in unit.caveats:
         a, b = unit.shared_work
-        text += f" Only {a:.0%} of base's and {b:.0%} of head's kernel and copy time has a counterpart by name: this may not be the same work."
+        text += f" Only {number_text.percent(a)} of base's and {number_text.percent(b)} of head's kernel and copy time has a counterpart by name: this may not be the same work."
     if "scaled" in unit.caveats:
         text += f" The head does the work {unit.scale:.3g} times as often; its times are per base's work."
     period = unit.ratio_of("period")
