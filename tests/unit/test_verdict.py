@@ -226,7 +226,9 @@ def test_headlines_and_messages_are_their_templates_over_their_parameters(tmp_pa
     for rule in RULES:
         for example in rule.positive:
             write_example(example, path)
-            found = rule().check(analyse(ta.read(path), AnalysisOptions(claims=tuple(map(parse_claim, example.claims)))))
+            found = rule().check(
+                analyse(ta.read(path), AnalysisOptions(claims=tuple(map(parse_claim, example.claims))))
+            )
             for finding in found if isinstance(found, list) else []:
                 message = rule.messages[finding.code]
                 assert finding.message == sentence(message.text, finding.params)
@@ -243,7 +245,9 @@ def test_no_number_and_no_verdict_hangs_on_a_sentence(tmp_path, monkeypatch):
             write_example(example, tmp_path / "example.json")
             options = AnalysisOptions(claims=tuple(map(parse_claim, example.claims)))
             report = report_of(ta.read(tmp_path / "example.json"), options)
-            rows = [(f.rule, f.code, f.severity, f.params, f.numbers, f.cost_us, f.subject_of) for f in report.data.findings]
+            rows = [
+                (f.rule, f.code, f.severity, f.params, f.numbers, f.cost_us, f.subject_of) for f in report.data.findings
+            ]
             found.append((report.verdict.status, rows))
         return found
 
