@@ -64,7 +64,7 @@ def test_an_unknown_rule_is_refused_with_a_suggestion(loop, args):
 def test_github_annotations_are_one_line_each_and_escape_what_github_reads(loop):
     lines = run("check", str(loop), "--format", "github").stdout.splitlines()
     assert all(line.startswith(("::warning title=", "::notice title=", "::error title=")) for line in lines)
-    assert any("TA201" in line for line in lines) and "100%25" in "".join(lines)
+    assert any("TA201" in line for line in lines) and "100 %25" in "".join(lines)
 
 
 def test_a_hostile_name_makes_no_second_annotation(tmp_path):

@@ -54,7 +54,7 @@ def test_annotate_copies_chrome_json_and_refuses_the_rest(path, tmp_path):
 @needs_samples
 def test_flavours_of_one_run_are_compared():
     said = invoke("compare", INPUTS / "rocm" / "matmul.rpd", INPUTS / "rocm" / "matmul_rpd.json")
-    assert "100% of base's" in said and "another configuration" not in said
+    assert "100 % of base's" in said and "another configuration" not in said
 
 
 @needs_samples

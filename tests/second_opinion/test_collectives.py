@@ -123,7 +123,7 @@ def test_a_folder_of_ranks_says_who_waits_for_whom(tmp_path):
     assert [by_rank[r].wait_us for r in range(4)] == [800.0, 700.0, 0.0, 500.0]
     assert [by_rank[r].transfer_us for r in range(4)] == [400.0] * 4
     assert by_rank[2].caused_us == 2000.0 and by_rank[0].waits_for_us == {2: 800.0} and by_rank[2].last == 10
-    assert "Of the time in collectives 56% is waiting, 100% of it for rank 2." in found.headline
+    assert "Of the time in collectives 56 % is waiting, 100 % of it for rank 2." in found.headline
     text = CliRunner().invoke(cli, ["ranks", str(tmp_path), "--no-hta"]).output
     row = next(line.split() for line in text.splitlines() if line.startswith("0 ") and "rank 2" in line)
     assert row[:3] == ["0", "800.0", "400.0"] and "(100" in row

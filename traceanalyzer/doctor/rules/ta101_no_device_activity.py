@@ -62,21 +62,21 @@ class NoDeviceActivity(Rule):
             "[[ The end-to-end times of its {measured:plural operation} are valid; they say nothing of a GPU.]]",
         ),
         "no-device-activity": Message(
-            "no device activity",
+            "no device activity: the {where} holds no device row and no call",
             "The {where} holds no usable device row (kernel, copy or fill)" + LEFT_OUT,
         ),
         "launches-without-rows": Message(
-            "{calls:plural launch} called and no device row recorded",
+            "no device activity, although {calls:plural launch} were called",
             "The {where} holds no usable device row (kernel, copy or fill), yet {calls:plural kernel or graph launch} were called"
             "[[ (correlation {correlations})]]" + LEFT_OUT,
         ),
         "calls-only": Message(
-            "the trace holds {calls:plural runtime call}, no launch and no device row",
+            "no device activity: the {where} holds {calls:plural runtime call}, no launch and no device row",
             "The {where} holds {calls:plural runtime call}, no launch and no device row: the recording stopped before the device records were written, or the "
             "program used no kernel" + LEFT_OUT,
         ),
         "ranges-only": Message(
-            "only host ranges were recorded, no call and no device row",
+            "no device activity: only host ranges or operators were recorded ({ranges:count}), no runtime call",
             "The {where} holds {ranges:plural host range} or operators, no runtime call and no device row: the device was not traced"
             + LEFT_OUT,
         ),
