@@ -73,4 +73,8 @@ def stragglers(ranks: Sequence[RankTimes], limit: float = STRAGGLER_SHARE) -> li
 def _sentence(late: Late) -> str:
     part = "compute" if late.part == "compute" else "idle time"
     text = f"{number_text.percent(late.over)} longer than the median rank outside of collectives, mostly {part} (+{number_text.duration(late.more_ns)})"
-    return text + (f"; it waits in them {number_text.percent(late.waits_less)} less: the others wait for it" if late.waits_less else "")
+    return text + (
+        f"; it waits in them {number_text.percent(late.waits_less)} less: the others wait for it"
+        if late.waits_less
+        else ""
+    )
