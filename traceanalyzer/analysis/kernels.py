@@ -16,7 +16,7 @@ from traceanalyzer.analysis.streams import Waits
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int32, Int64, Trace
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SelfTime:
     """Self-time statistics of a set of device rows; nanoseconds, ``share`` of the table's total."""
 
@@ -32,7 +32,7 @@ class SelfTime:
     share: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class KernelFacts:
     """One kernel name. Medians are ``None`` where no row has the value.
 

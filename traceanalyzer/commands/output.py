@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from traceanalyzer.errors import OptionError
@@ -15,6 +16,7 @@ from traceanalyzer.render.base import WIDTH
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _NARROWEST, _WIDEST = 60, 200
+_PIECE = 1 << 20
 _SPELLED = "traceanalyzer.ascii"
 _ASCII = str.maketrans(
     "\u2500\u2501\u2550\u2502\u2503\u2026\u00b5\u03bc\u00d7\u2013\u2014\u2010\u2011\u2212\u201c\u201d\u2018\u2019\u2022\u00b7\u2192\u2190\u00a0\u2588\u25b8",
@@ -49,6 +51,8 @@ def write_output(text: str, output: str | None, *, form: str = "text") -> None:
 
 
 def _takes(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
@@ -79,12 +83,17 @@ def refuse_input_as_output(output: str | None, *sources: str) -> None:
         return  # what is wrong with the paths is said by whoever opens them
 
 
+def _pieces(text: str) -> Iterator[str]:
+    # a stream of text encodes what it is given as a whole: a long report would be held twice
+    return (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
+
+
 def _replace(target: Path, text: str) -> None:
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     # "x": a file of that name is somebody else's
     with cleaning_up(), partial.open("x", encoding="utf-8") as file:
         try:
-            file.write(text)
+            file.writelines(_pieces(text))
             file.close()
             partial.replace(target)
         except BaseException:
@@ -94,7 +103,8 @@ def _replace(target: Path, text: str) -> None:
 
 def _write_stdout(text: str) -> None:
     try:
-        sys.stdout.write(text)
+        for piece in _pieces(text):
+            sys.stdout.write(piece)
         sys.stdout.flush()
     except OSError as error:
         # what stays in the buffer would fail again at exit

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, Protocol
 
 from traceanalyzer.render.base import Compared, RenderSettings
 from traceanalyzer.report.compare.model import COMPARE_SCHEMA, ComparisonData, Comparisons
 from traceanalyzer.report.model import ReportData
 
+_TOKENS = 10_000
 # A pair of backslashes first, so that an escaped backslash before a "u" is not read as an escape.
 _ESCAPES = re.compile(r"\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|(?P<lone>\\ud[89a-f][0-9a-f]{2})")
 
@@ -31,10 +33,18 @@ def render_comparison_json(found: Sequence[ComparisonData], *, indent: int | Non
 
 def dump(value: object, *, indent: int | None = 1) -> str:
     """Return a value as JSON in ASCII; half of a surrogate pair, which strict readers refuse, becomes U+FFFD."""
-    text = json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=True)
-    if "\\ud" in text:
-        text = _ESCAPES.sub(lambda m: "\\ufffd" if m["lone"] else m[0], text)
-    return text + "\n"
+    return "".join(map(_strict, chain(_pieces(value, indent), ("\n",))))
+
+
+def _strict(text: str) -> str:
+    return _ESCAPES.sub(lambda m: "\\ufffd" if m["lone"] else m[0], text) if "\\ud" in text else text
+
+
+def _pieces(value: object, indent: int | None) -> Iterator[str]:
+    # the encoder makes a token of every value and comma; joined at once they take ten times the memory of the text
+    tokens = json.JSONEncoder(indent=indent, allow_nan=False, ensure_ascii=True).iterencode(value)
+    while piece := "".join(islice(tokens, _TOKENS)):
+        yield piece
 
 
 class _HasDict(Protocol):

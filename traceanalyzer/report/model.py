@@ -6,9 +6,10 @@ does not exist; they are never NaN. Names are the full names of the trace; ``sho
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from traceanalyzer.report.plain import plain
 from traceanalyzer.report.unit_model import UnitRow
 from traceanalyzer.report.units import KernelRow, OpRow, StepRow
 
@@ -395,8 +396,7 @@ class ReportData:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, in the layout of the JSON report."""
-        # a name that Python keeps for itself has an underscore behind it here
-        values = asdict(replace(self, figures=None), dict_factory=lambda pairs: {k.rstrip("_"): v for k, v in pairs})
+        values: dict[str, Any] = plain(replace(self, figures=None))
         del values["figures"]
         for ledger in values["ledger"]:
             ledger["worth"] = [{k: v for k, v in row.items() if v is not None} for row in ledger["worth"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class KernelRow:
     """One kernel name (or copy, fill) on one device. ``variants``: the same columns per launch configuration, if several.
 
@@ -52,7 +52,7 @@ class KernelRow:
     lag_one: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class OpRow:
     """One call of the thing being measured; ``method`` and ``how`` say how calls were told apart, ``certainty`` how surely.
 
