@@ -50,10 +50,17 @@ def _why_not_compiled(device: str, dtype: str, timing: bool) -> Unavailable | No
     kind = torch.device(device).type
     if kind in ("cuda", "xpu") and not INSTALLED:
         return Unavailable("no_triton", "torch.compile needs triton for this device, and it is not installed")
-    compilers = (os.environ.get("CXX", "g++"), "g++", "clang++", "cl")
-    if kind == "cpu" and not any(shutil.which(c) for c in compilers):
-        return Unavailable("no_compiler", "torch.compile needs a C++ compiler for the CPU, and none was found")
+    if kind == "cpu" and (reason := why_not_compiler()) is not None:
+        return Unavailable("no_compiler", reason)
     return _why_not_torch(device, dtype, timing)
+
+
+def why_not_compiler() -> str | None:
+    """Return why torch.compile cannot compile for the CPU of this machine; None if it can."""
+    compilers = (os.environ.get("CXX", "g++"), "g++", "clang++", "cl")
+    if any(shutil.which(c) for c in compilers):
+        return None
+    return "torch.compile needs a C++ compiler for the CPU, and none was found"
 
 
 def expected(operator: Operator, inputs: Inputs) -> torch.Tensor:

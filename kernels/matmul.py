@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from traceanalyzer.errors import OptionError
 from traceanalyzer.kernels.alternatives import compiled, eager, triton_launch
 from traceanalyzer.kernels.arguments import normal, seeded, size_bytes, tensor_inputs
 from traceanalyzer.kernels.device_code import gpu_of, jit, next_power_of_2, require_runnable, tl
@@ -64,10 +65,18 @@ def block_config(m: int, dtype: torch.dtype) -> dict[str, int]:
 
 
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Return ``a @ b`` of contiguous ``[m, k]`` and ``[k, n]`` tensors of one dtype."""
+    """Return ``a @ b`` of ``[m, k]`` and ``[k, n]`` tensors of one dtype; those that are not contiguous are copied.
+
+    Raises :class:`~traceanalyzer.errors.OptionError` for shapes that do not fit together.
+    """
     require_runnable(a)
+    if a.dim() != 2 or b.dim() != 2 or a.shape[1] != b.shape[0]:
+        raise OptionError("bad_shape", f"a is {list(a.shape)} and b is {list(b.shape)}; expected [m, k] and [k, n]")
+    a, b = a.contiguous(), b.contiguous()
     (m, k), n = a.shape, b.shape[1]
     c = torch.empty((m, n), device=a.device, dtype=a.dtype)
+    if c.numel() == 0:
+        return c
     config = block_config(m, a.dtype)
     grid = (-(-m // config["BLOCK_M"]) * -(-n // config["BLOCK_N"]),)
     with gpu_of(a):

@@ -7,8 +7,9 @@ import torch
 from traceanalyzer.errors import OptionError
 from traceanalyzer.kernels.alternatives import compiled, eager, triton_launch
 from traceanalyzer.kernels.arguments import normal, seeded, size_bytes, tensor_inputs
-from traceanalyzer.kernels.device_code import gpu_of, jit, next_power_of_2, require_runnable, tl
+from traceanalyzer.kernels.device_code import gpu_of, jit, require_runnable, tl
 from traceanalyzer.kernels.operator import Inputs, Operator
+from traceanalyzer.kernels.rows import MOST_IN_REGISTERS, row_config, rows_of
 
 PRESETS = {
     "tiny": {"rows": 5, "columns": 37},
@@ -16,8 +17,6 @@ PRESETS = {
     "prefill": {"rows": 8_192, "columns": 4_096},
 }
 EPSILON = 1e-6
-MOST_COLUMNS = 65_536
-"""A row stays in the registers of one program; beyond this they spill."""
 
 
 @jit
@@ -39,24 +38,50 @@ def rms_norm_kernel(
     tl.store(result + first + column, values / tl.sqrt(mean_square + epsilon) * scale, mask=inside)
 
 
-def row_config(columns: int) -> dict[str, int]:
-    """Return the block and warps for a row: about 16 to 32 elements a thread until the warps run out."""
-    block = next_power_of_2(columns)
-    return {"BLOCK": block, "num_warps": min(16, max(1, block // 1024))}
+@jit
+def rms_norm_long_kernel(
+    result: tl.tensor,
+    x: tl.tensor,
+    weight: tl.tensor,
+    columns: tl.tensor,
+    epsilon: tl.tensor,
+    BLOCK: tl.constexpr,
+) -> None:
+    """Normalise one row that does not fit into registers, in blocks: the sum of squares first, then the result."""
+    first = tl.program_id(0).to(tl.int64) * columns
+    result += first
+    x += first
+    column = tl.arange(0, BLOCK)
+    squares = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, columns, BLOCK):
+        at = start + column
+        values = tl.load(x + at, mask=at < columns, other=0.0, eviction_policy="evict_last").to(tl.float32)
+        squares += values * values
+    scale = 1.0 / tl.sqrt(tl.sum(squares, axis=0) / columns + epsilon)
+    for start in range(0, columns, BLOCK):
+        at = start + column
+        values = tl.load(x + at, mask=at < columns, other=0.0, eviction_policy="evict_first").to(tl.float32)
+        factor = tl.load(weight + at, mask=at < columns, other=0.0, eviction_policy="evict_last").to(tl.float32)
+        tl.store(result + at, values * scale * factor, mask=at < columns)
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """Return the normalised rows of a contiguous ``[rows, columns]`` tensor.
+    """Return the normalised rows of ``[..., columns]``. Tensors that are not contiguous are copied.
 
-    Raises :class:`~traceanalyzer.errors.OptionError` for rows over :data:`MOST_COLUMNS`.
+    Raises :class:`~traceanalyzer.errors.OptionError` for a scalar, a weight of another length, or more rows than a
+    launch takes.
     """
     require_runnable(x)
-    rows, columns = x.shape
-    if columns > MOST_COLUMNS:
-        raise OptionError("row_too_long", f"rms_norm holds a row of at most {MOST_COLUMNS} columns, not {columns}")
+    x, weight = x.contiguous(), weight.contiguous()
+    rows, columns = rows_of(x)
+    if weight.shape != (columns,):
+        raise OptionError("bad_shape", f"the weight is {list(weight.shape)}; expected [{columns}], one for each column")
     result = torch.empty_like(x)
+    if rows == 0:
+        return result
+    kernel = rms_norm_kernel if columns <= MOST_IN_REGISTERS else rms_norm_long_kernel
     with gpu_of(x):
-        rms_norm_kernel[(rows,)](result, x, weight, columns, EPSILON, **row_config(columns))
+        kernel[(rows,)](result, x, weight, columns, EPSILON, **row_config(columns))
     return result
 
 

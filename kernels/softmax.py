@@ -1,22 +1,25 @@
-"""softmax: over the last axis, one program per row held in registers, so each element moves once in and once out."""
+"""softmax: over the last axis, one program per row.
+
+A row that fits is held in registers, so each element moves once in and once out. A longer one (a vocabulary) is read
+in blocks, twice: the largest value and the sum first, then the result. The second reading comes from L2 where the rows
+in flight fit into it.
+"""
 
 from __future__ import annotations
 
 import torch
 
-from traceanalyzer.errors import OptionError
 from traceanalyzer.kernels.alternatives import compiled, eager, triton_launch
 from traceanalyzer.kernels.arguments import normal, seeded, size_bytes, tensor_inputs
-from traceanalyzer.kernels.device_code import gpu_of, jit, next_power_of_2, require_runnable, tl
+from traceanalyzer.kernels.device_code import gpu_of, jit, require_runnable, tl
 from traceanalyzer.kernels.operator import Inputs, Operator
+from traceanalyzer.kernels.rows import MOST_IN_REGISTERS, row_config, rows_of
 
 PRESETS = {
     "tiny": {"rows": 5, "columns": 37},
     "attention": {"rows": 16_384, "columns": 2_048},
     "vocabulary": {"rows": 2_048, "columns": 50_257},
 }
-MOST_COLUMNS = 65_536
-"""A row stays in the registers of one program; beyond this they spill."""
 
 
 @jit
@@ -30,24 +33,48 @@ def softmax_kernel(result: tl.tensor, x: tl.tensor, columns: tl.tensor, BLOCK: t
     tl.store(result + first + column, powers / tl.sum(powers, axis=0), mask=inside)
 
 
-def row_config(columns: int) -> dict[str, int]:
-    """Return the block and warps for a row: about 16 to 32 elements a thread until the warps run out."""
-    block = next_power_of_2(columns)
-    return {"BLOCK": block, "num_warps": min(16, max(1, block // 1024))}
+@jit
+def softmax_long_kernel(result: tl.tensor, x: tl.tensor, columns: tl.tensor, BLOCK: tl.constexpr) -> None:
+    """Softmax of one row in blocks: each lane keeps the largest value it has seen and the sum of powers relative to it.
+
+    The lanes are combined once, behind the loop. A lane that has seen only -inf keeps the sum 0 (-inf - -inf is NaN).
+    """
+    first = tl.program_id(0).to(tl.int64) * columns
+    result += first
+    x += first
+    column = tl.arange(0, BLOCK)
+    largest = tl.full((BLOCK,), float("-inf"), dtype=tl.float32)
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, columns, BLOCK):
+        at = start + column
+        values = tl.load(x + at, mask=at < columns, other=float("-inf"), eviction_policy="evict_last").to(tl.float32)
+        larger = tl.maximum(largest, values)
+        base = tl.where(larger == float("-inf"), 0.0, larger)
+        total = total * tl.exp(largest - base) + tl.exp(values - base)
+        largest = larger
+    peak = tl.max(largest, axis=0)
+    base = tl.where(peak == float("-inf"), 0.0, peak)
+    total = tl.sum(total * tl.exp(largest - base), axis=0)  # 0 where the whole row is -inf: 0 / 0 is NaN, as torch's
+    for start in range(0, columns, BLOCK):
+        at = start + column
+        values = tl.load(x + at, mask=at < columns, other=float("-inf"), eviction_policy="evict_first").to(tl.float32)
+        tl.store(result + at, tl.exp(values - base) / total, mask=at < columns)
 
 
 def softmax(x: torch.Tensor) -> torch.Tensor:
-    """Return the softmax of a contiguous ``[rows, columns]`` tensor over its columns.
+    """Return the softmax of ``[..., columns]`` over its last axis. A tensor that is not contiguous is copied.
 
-    Raises :class:`~traceanalyzer.errors.OptionError` for rows over :data:`MOST_COLUMNS`.
+    Raises :class:`~traceanalyzer.errors.OptionError` for a scalar, or more rows than a launch takes.
     """
     require_runnable(x)
-    rows, columns = x.shape
-    if columns > MOST_COLUMNS:
-        raise OptionError("row_too_long", f"softmax holds a row of at most {MOST_COLUMNS} columns, not {columns}")
+    x = x.contiguous()
+    rows, columns = rows_of(x)
     result = torch.empty_like(x)
+    if rows == 0:
+        return result
+    kernel = softmax_kernel if columns <= MOST_IN_REGISTERS else softmax_long_kernel
     with gpu_of(x):
-        softmax_kernel[(rows,)](result, x, columns, **row_config(columns))
+        kernel[(rows,)](result, x, columns, **row_config(columns))
     return result
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from traceanalyzer.errors import OptionError
 from traceanalyzer.kernels.alternatives import compiled, eager, triton_launch
 from traceanalyzer.kernels.arguments import normal, seeded, size_bytes, tensor_inputs
 from traceanalyzer.kernels.device_code import gpu_of, jit, require_runnable, tl
@@ -30,9 +31,17 @@ def vector_add_kernel(total: tl.tensor, x: tl.tensor, y: tl.tensor, elements: tl
 
 
 def vector_add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Return ``x + y`` of two contiguous tensors of one shape and dtype."""
+    """Return ``x + y`` of two tensors of one shape and dtype; those that are not contiguous are copied.
+
+    Raises :class:`~traceanalyzer.errors.OptionError` for two shapes.
+    """
     require_runnable(x)
+    if x.shape != y.shape:
+        raise OptionError("bad_shape", f"x is {list(x.shape)} and y is {list(y.shape)}; expected one shape")
+    x, y = x.contiguous(), y.contiguous()
     total = torch.empty_like(x)
+    if total.numel() == 0:
+        return total
     with gpu_of(x):
         vector_add_kernel[(-(-x.numel() // BLOCK),)](total, x, y, x.numel(), BLOCK=BLOCK)
     return total

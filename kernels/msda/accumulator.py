@@ -6,9 +6,11 @@ Rows share pixels, so the sums are atomic adds. What a GPU has for them, from th
 target     fp32                        fp16                          bf16
 ========== =========================== ============================= ==============================
 sm_80      ``red.add.f32``             ``red.add.noftz.f16x2``       compare-and-swap loop
-sm_90      ``red.add.v4.f32``          ``red.add.noftz.v8.f16``      ``red.add.noftz.v8.bf16``
-gfx942     ``global_atomic_add_f32``   ``global_atomic_pk_add_f16``  ``global_atomic_pk_add_bf16``
+sm_90, 100 ``red.add.v4.f32``          ``red.add.noftz.v8.f16``      ``red.add.noftz.v8.bf16``
+gfx942     ``*_atomic_add_f32``        ``*_atomic_pk_add_f16``       ``*_atomic_pk_add_bf16``
 ========== =========================== ============================= ==============================
+
+``*`` is ``buffer`` for tensors under 2 GB, else ``global``. Triton 3.6 writes ``atom`` for ``red``; ptxas makes the same of both.
 
 A loop that retries under contention is far slower than twice the bytes and one pass to round them, so bf16 takes
 the fp32 buffer where the instruction is missing. The buffer is also the more accurate: a half-precision sum

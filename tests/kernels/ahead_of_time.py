@@ -1,38 +1,84 @@
-"""Compiles a kernel for a GPU that is not here, as its launch would."""
+"""Compiles a kernel for a GPU that is not here through Triton's own launch path, and reads what the compiled code says.
+
+A launch specialises: pointers that are 16-byte aligned, integers that are multiples of 16 or equal to 1. Compiling with
+types alone leaves that out, and shows spills and slow loads which no launch has. So the arguments are real ones.
+"""
 
 from __future__ import annotations
 
+import re
+import subprocess
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
 import triton
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+from triton.runtime import driver
 
 TARGETS = {
     "sm_80": GPUTarget("cuda", 80, 32),
     "sm_90": GPUTarget("cuda", 90, 32),
+    "sm_100": GPUTarget("cuda", 100, 32),
     "gfx942": GPUTarget("hip", "gfx942", 64),
 }
 
 
-@cache
-def assembly(kernel, target: str, types: tuple[str, ...], constants: tuple[tuple[str, object], ...]) -> dict[str, str]:
-    """Return the stages of a compiled kernel (``ttir``, ``ptx``, ``amdgcn``, ...).
+class _Absent:
+    """A driver for a GPU that is not there: it names the target, and nothing is ever launched through it."""
 
-    ``types`` are those of the arguments that are not compile-time, in order; pointers are taken as 16-byte
-    aligned, as torch's allocations are. ``constants`` may hold num_warps and num_stages too.
+    def __init__(self, target):
+        self.target = target
+
+    def get_current_target(self):
+        return self.target
+
+    def get_current_device(self):
+        return f"{self.target.backend}-{self.target.arch}"
+
+    def get_current_stream(self, _device):
+        return 0
+
+
+@contextmanager
+def compiling_for(target: str):
+    """Make Triton compile for ``target`` in the block."""
+    before = driver._active
+    driver.set_active(_Absent(TARGETS[target]))
+    try:
+        yield
+    finally:
+        driver._active = before
+
+
+def compiled(kernel, target: str, *arguments, **constants):
+    """Return the kernel that a launch with these arguments would run; ``constants`` may hold num_warps too.
+
+    Tensors are meant: torch's allocations are aligned, a view may not be. A dtype stands for an aligned tensor of it.
     """
-    values = dict(constants)
-    options = {name: values.pop(name) for name in ("num_warps", "num_stages") if name in values}
-    runtime = [name for name in kernel.arg_names if name not in values]
-    assert len(runtime) == len(types), (runtime, types)
-    signature = dict(zip(runtime, types, strict=True)) | dict.fromkeys(values, "constexpr")
-    signature = {name: signature[name] for name in kernel.arg_names}
-    aligned = {(i,): [["tt.divisibility", 16]] for i, name in enumerate(kernel.arg_names) if signature[name][0] == "*"}
-    source = ASTSource(fn=kernel, signature=signature, constexprs=values, attrs=aligned)
-    return triton.compile(source, target=TARGETS[target], options=options).asm
+    with compiling_for(target):
+        return kernel.warmup(*arguments, grid=(1,), **constants)
 
 
-def machine_code(stages: dict[str, str]) -> str:
+def machine_code(made) -> str:
     """Return the PTX or the AMD assembly."""
-    return stages["ptx"] if "ptx" in stages else stages["amdgcn"]
+    return made.asm["ptx"] if "ptx" in made.asm else made.asm["amdgcn"]
+
+
+def spills(made) -> int:
+    """Return the bytes (CUDA) or registers (ROCm) that the compiled kernel spills, from its own resource record."""
+    if "amdgcn" in made.asm:
+        return sum(int(n) for n in re.findall(r"\.[sv]gpr_spill_count:\s*(\d+)", made.asm["amdgcn"]))
+    return _resources(made.asm["cubin"])["STACK"]
+
+
+@cache
+def _resources(cubin: bytes) -> dict[str, int]:
+    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
+    import tempfile
+
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        done = subprocess.run([tool, "-res-usage", file.name], capture_output=True, text=True, check=True, timeout=60)
+    return {name: int(value) for name, value in re.findall(r"(REG|STACK|SHARED|LOCAL):(\d+)", done.stdout)}

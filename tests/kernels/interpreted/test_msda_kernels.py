@@ -14,6 +14,7 @@ from traceanalyzer.kernels.gradients import backward_call, expected_gradients, f
 from traceanalyzer.kernels.msda.attention import attention
 from traceanalyzer.kernels.msda.levels import Levels
 from traceanalyzer.kernels.msda.reference import reference
+from traceanalyzer.kernels.msda.tuning import configurations
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 MSDA = operator("msda")
@@ -55,7 +56,7 @@ def test_any_levels_work(sizes):
 
 
 def test_rows_beyond_a_full_block_are_not_written():
-    value, levels, locations, weights = random_case([(4, 4)], 32, queries=9, heads=1, batch=1)  # 9 rows, blocks of 16
+    value, levels, locations, weights = random_case([(4, 4)], 32, queries=9, heads=1, batch=1)  # blocks of 16 queries
     result = attention(value, levels, locations, weights)
     assert result.shape == (1, 9, 32)
     torch.testing.assert_close(result, reference(value, levels, locations, weights))
@@ -141,7 +142,6 @@ def test_native_bf16_sums_are_not_interpreted():
         (lambda v, s, p, w: (v, s, p[..., :1].contiguous(), w), "bad_shape"),
         (lambda v, s, p, w: (v, s, p, w[:, :, :1].contiguous()), "bad_shape"),
         (lambda v, s, p, w: (v, s, p.transpose(0, 1), w.transpose(0, 1)), "bad_shape"),
-        (lambda v, s, p, w: (v.transpose(2, 3).contiguous().transpose(2, 3), s, p, w), "not_contiguous"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused_before_a_launch(change, kind):
@@ -153,3 +153,87 @@ def test_arguments_that_do_not_fit_are_refused_before_a_launch(change, kind):
 def test_an_unknown_accumulator_is_refused():
     with pytest.raises(OptionError, match="fp8"):
         attention(*random_case([(2, 3)], 4), accumulator="fp8")
+
+
+def test_tensors_that_are_not_contiguous_are_copied():
+    value, levels, locations, weights = random_case([(2, 3), (1, 2)], 4)
+    want = attention(value, levels, locations, weights)
+    strided = (
+        value.transpose(2, 3).contiguous().transpose(2, 3),
+        levels,
+        locations.transpose(0, 1).contiguous().transpose(0, 1),
+        torch.stack([weights, weights], dim=-1)[..., 1],
+    )
+    assert not any(t.is_contiguous() for t in (strided[0], *strided[2:]))
+    assert torch.equal(attention(*strided), want)
+    leaves = [t.detach().requires_grad_() for t in (strided[0], *strided[2:])]
+    attention(leaves[0], levels, *leaves[1:]).sum().backward()
+    dense = [t.detach().requires_grad_() for t in (value, locations, weights)]
+    attention(dense[0], levels, *dense[1:]).sum().backward()
+    for got, wanted in zip(leaves, dense, strict=True):
+        torch.testing.assert_close(got.grad, wanted.grad)
+
+
+@pytest.mark.parametrize("axis", [0, 1], ids=["x", "y"])
+@pytest.mark.parametrize("lost", [float("nan"), float("inf"), -float("inf")])
+def test_a_location_that_is_no_number_shows_in_result_and_gradients_as_in_the_reference(lost, axis):
+    value, levels, locations, weights = random_case([(3, 5), (1, 2)], 4)
+    locations = (locations + 1e-3).clone()
+    locations[1, 2, 0, 1, 0, axis] = lost
+    found = []
+    for call in (attention, reference):
+        leaves = [t.clone().requires_grad_() for t in (value, locations, weights)]
+        result = call(leaves[0], levels, *leaves[1:])
+        found.append((result, *torch.autograd.grad(result.sum(), leaves)))
+    result = found[0][0].view(2, 3, 2, 4)
+    assert result[1, 2, 0].isnan().all() and result.isnan().sum() == 4  # one head of one query, no other
+    for got, want in zip(*found, strict=True):
+        torch.testing.assert_close(got, want, equal_nan=True, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_block_of_queries_and_every_image_is_computed(dtype):
+    args = random_case([(4, 4), (2, 3)], 32, DTYPES[dtype], batch=3, queries=37, heads=3)  # three blocks of 16
+    assert worst_excess(attention(*args), by_hand(*args), MSDA.tolerance[dtype]) <= 0
+
+
+def test_offsets_of_64_bits_give_what_32_bits_give(monkeypatch):
+    import triton.language as tl
+
+    from traceanalyzer.kernels.msda import backward, forward
+
+    args = random_case([(4, 4), (2, 3)], 8, queries=5)
+    narrow = gradients_of(args)
+    for module in (forward, backward):
+        monkeypatch.setattr(module, "offset_type", lambda _: tl.int64)
+    for got, want in zip(gradients_of(args), narrow, strict=True):
+        torch.testing.assert_close(got, want)
+
+
+def gradients_of(args):
+    value, levels, locations, weights = args
+    leaves = [t.clone().requires_grad_() for t in (value, locations, weights)]
+    result = attention(leaves[0], levels, *leaves[1:])
+    return (result, *torch.autograd.grad(result.square().sum(), leaves))
+
+
+@pytest.mark.parametrize("channels", [3, 32])
+def test_every_configuration_computes_the_same(channels, monkeypatch):
+    from traceanalyzer.kernels.msda import forward
+
+    args = random_case([(4, 4), (2, 3)], channels, queries=21)
+    want = gradients_of(args)
+    for chosen in configurations(channels):
+        monkeypatch.setattr(forward, "configuration", lambda _, chosen=chosen: chosen)
+        for got, wanted in zip(gradients_of(args), want, strict=True):
+            torch.testing.assert_close(got, wanted, msg=str(chosen))
+
+
+def test_the_operator_of_torch_runs_the_kernels_and_differentiates():
+    value, levels, locations, weights = random_case([(3, 5), (1, 2)], 4)
+    leaves = [t.clone().requires_grad_() for t in (value, locations, weights)]
+    result = torch.ops.traceanalyzer.msda(leaves[0], levels.shapes, levels.starts, *leaves[1:])
+    want = gradients_of((value, levels, locations, weights))
+    assert torch.equal(result, want[0])
+    for got, wanted in zip(torch.autograd.grad(result.square().sum(), leaves), want[1:], strict=True):
+        torch.testing.assert_close(got, wanted)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.kernels.closeness import worst_excess
+from traceanalyzer.errors import OptionError
 from traceanalyzer.kernels import OPERATORS, operator
 from traceanalyzer.kernels.alternatives import expected
 from traceanalyzer.kernels.matmul import matmul
@@ -60,6 +61,64 @@ def test_softmax_of_large_logits_does_not_overflow():
 def test_softmax_treats_minus_infinity_as_masked():
     x = torch.tensor([[0.0, float("-inf"), 1.0]])
     torch.testing.assert_close(softmax(x), torch.softmax(x, -1))
+
+
+@pytest.mark.parametrize("columns", [16_385, 20_001])
+def test_rows_too_long_for_registers_are_read_in_blocks(columns):
+    x = 3 * torch.randn(2, columns)
+    x[1, 4_096:8_192] = float("-inf")  # a whole block masked
+    torch.testing.assert_close(softmax(x), torch.softmax(x, -1), rtol=1e-5, atol=1e-9)
+    weight = torch.randn(columns)
+    x = torch.randn(2, columns).half()
+    want = torch.nn.functional.rms_norm(x.float(), (columns,), weight, 1e-6).half()
+    torch.testing.assert_close(rms_norm(x, weight.half()), want, rtol=2e-3, atol=2e-3)
+
+
+def test_a_long_row_that_has_no_softmax_is_nan_as_torchs():
+    x = torch.full((3, 16_400), float("-inf"))
+    x[1, 5] = float("nan")
+    x[2, 9_000] = float("inf")
+    x[2, :3] = 1.0
+    torch.testing.assert_close(softmax(x), torch.softmax(x, -1), equal_nan=True)
+
+
+def test_a_long_row_begins_with_masked_logits():
+    x = torch.full((1, 16_400), float("-inf"))
+    x[0, -2:] = torch.tensor([1.0, 2.0])
+    torch.testing.assert_close(softmax(x), torch.softmax(x, -1))
+
+
+def test_row_operators_take_any_leading_axes_and_copy_what_is_not_contiguous():
+    x = torch.randn(7, 3, 5).permute(1, 2, 0)
+    assert not x.is_contiguous()
+    torch.testing.assert_close(softmax(x), torch.softmax(x, -1))
+    weight = torch.randn(14)[::2]
+    torch.testing.assert_close(rms_norm(x, weight), torch.nn.functional.rms_norm(x, (7,), weight, 1e-6))
+    torch.testing.assert_close(vector_add(x, 2 * x), 3 * x)
+    torch.testing.assert_close(matmul(x[0].t(), x[1]), x[0].t() @ x[1])
+
+
+def test_no_elements_give_an_empty_result():
+    assert softmax(torch.empty(0, 5)).shape == (0, 5)
+    assert softmax(torch.empty(3, 0)).shape == (3, 0)
+    assert rms_norm(torch.empty(0, 5), torch.ones(5)).shape == (0, 5)
+    assert vector_add(torch.empty(0), torch.empty(0)).shape == (0,)
+    assert matmul(torch.empty(0, 4), torch.empty(4, 3)).shape == (0, 3)
+    assert torch.equal(matmul(torch.empty(2, 0), torch.empty(0, 3)), torch.zeros(2, 3))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: vector_add(torch.ones(3), torch.ones(4)),
+        lambda: matmul(torch.ones(2, 3), torch.ones(2, 3)),
+        lambda: rms_norm(torch.ones(2, 3), torch.ones(2)),
+        lambda: softmax(torch.tensor(1.0)),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused_before_a_launch(call):
+    with pytest.raises(OptionError, match="expected"):
+        call()
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (16, 128, 32), (17, 129, 33), (200, 70, 5)])
