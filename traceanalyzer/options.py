@@ -31,6 +31,8 @@ class ReadLimits:
     """Most rows kept (device, runtime and host rows together), about 100 bytes each (``--max-rows``)."""
     chunk_bytes: int = 4 * MIB
     """How much is decoded at a time; memory grows with it, speed hardly."""
+    jobs: int = 0
+    """Processes that decode a large trace; 0 is one a core. What is read does not depend on it."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @limit_options
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(
-    trace: str, output: str, max_steps: int, change: str | None, max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool
+    trace: str, output: str, max_steps: int, change: str | None, max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, jobs: int, progress: bool
 ) -> None:  # fmt: skip
     """Write a copy of TRACE with the report's causes and evidence in it, for Perfetto or chrome://tracing.
 
@@ -60,7 +60,9 @@ def command(
             "needs_a_file", "annotate writes a file, and a sidecar next to it", hint="give a file name to -o"
         )
     refuse_input_as_output(output, trace)
-    limits = ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes)
+    limits = ReadLimits(
+        max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes, jobs=jobs
+    )
     before = _state(trace)
     with reading_progress(progress) as callback:
         tables = read(trace, limits, callback)

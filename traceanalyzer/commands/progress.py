@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 _WORTH_SHOWING_BYTES = 8 << 20
+_DRAWN_EVERY_S = 0.1
 
 
 @contextmanager
@@ -40,6 +42,7 @@ class _Bar:
 
     def __init__(self) -> None:
         self._shown: RichProgress | None = None
+        self._drawn = 0.0
 
     def update(self, done: int, size: int | None) -> None:
         """Show that ``done`` bytes of ``size`` (None for a pipe) have been read."""
@@ -57,10 +60,15 @@ class _Bar:
                 TimeRemainingColumn(),
                 console=Console(stderr=True),
                 transient=True,
+                # drawn by those who call: a process with a thread of its own could not be copied to read faster
+                auto_refresh=False,
             )
             self._shown.start()
             self._shown.add_task("reading", total=size)
-        self._shown.update(self._shown.task_ids[0], completed=done)
+        now = time.monotonic()
+        due = now >= self._drawn + _DRAWN_EVERY_S
+        self._drawn = now if due else self._drawn
+        self._shown.update(self._shown.task_ids[0], completed=done, refresh=due)
 
     def stop(self) -> None:
         """Take the bar away, if it was shown."""

@@ -34,7 +34,7 @@ from traceanalyzer.render.formats import RANKS
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(
     folder: str, output_format: str, output: str | None, hta: bool, late_over: float, top: int,
-    max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool,
+    max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, jobs: int, progress: bool,
 ) -> None:  # fmt: skip
     """Report on the traces of DIR, one a rank: where the time went, who waits in collectives for whom, overlap, queue verdicts.
 
@@ -43,7 +43,9 @@ def command(
     """
     from traceanalyzer.api import ranks
 
-    limits = ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes)
+    limits = ReadLimits(
+        max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes, jobs=jobs
+    )
     # HolisticTraceAnalysis runs in a child, which ends with us
     with cleaning_up() if hta else nullcontext(), reading_progress(progress) as callback:
         found = ranks(folder, AnalysisOptions(limits=limits), hta=hta, late_over=late_over / 100, progress=callback)

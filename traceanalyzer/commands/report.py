@@ -8,6 +8,7 @@ from contextlib import nullcontext
 import click
 
 from traceanalyzer.commands.claims import tell_unmatched
+from traceanalyzer.commands.limits import limit_options
 from traceanalyzer.commands.numbers import Duration, parse_threshold
 from traceanalyzer.commands.output import refuse_input_as_output, screen, utf8_stdout, write_output
 from traceanalyzer.commands.progress import reading_progress
@@ -19,7 +20,6 @@ from traceanalyzer.render.base import RenderSettings, names, render
 from traceanalyzer.render.formats import REPORT
 from traceanalyzer.render.sections import SECTIONS
 
-_DEFAULTS = ReadLimits()
 LEVELS = ("note", "warning", "error")
 """Severities, least first."""
 INTERNAL_RULE = "TA000"
@@ -98,41 +98,14 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
     is_flag=True,
     help="Show folders inside names; they are left out since they name machines and users.",
 )
-@click.option(
-    "--max-bytes",
-    type=click.IntRange(1),
-    default=_DEFAULTS.max_bytes,
-    show_default=True,
-    help="Longest (decompressed) input read.",
-)
-@click.option(
-    "--max-rows",
-    type=click.IntRange(1),
-    default=_DEFAULTS.max_rows,
-    show_default=True,
-    help="Most rows kept in memory, about 100 bytes each.",
-)
-@click.option(
-    "--max-depth",
-    type=click.IntRange(1, 10_000),
-    default=_DEFAULTS.max_depth,
-    show_default=True,
-    help="Deepest nesting of an event.",
-)
-@click.option(
-    "--max-event-bytes",
-    type=click.IntRange(1),
-    default=_DEFAULTS.max_event_bytes,
-    show_default=True,
-    help="Longest event.",
-)
+@limit_options
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(
     trace: str, output_format: str, summary: bool, full: bool, sections: tuple[str, ...], output: str | None, range_name: str | None, device: int | None, rank: int | None,
     stream: int | None,
     kernel: str | None, top: int | None, fail_on: str | None, thresholds: tuple[str, ...], claims: tuple[str, ...], clear_us: float | None, second_opinion: bool,
     show_paths: bool,
-    max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, progress: bool,
+    max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, jobs: int, progress: bool,
 ) -> None:  # fmt: skip
     """Report on TRACE: a verdict, what limits the run, kernels and findings, on one screen.
 
@@ -155,7 +128,9 @@ def command(
     refuse_input_as_output(output, trace)
     options = AnalysisOptions(
         Selection(range_name, device, stream, kernel, rank),
-        ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes),
+        ReadLimits(
+            max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes, jobs=jobs
+        ),
         parse_thresholds(thresholds),
         show_paths,
         claims=tuple(map(parse_claim, claims)),

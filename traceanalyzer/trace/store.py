@@ -65,6 +65,17 @@ class Interner(dict[Any, int]):
         """Return the number of each key."""
         return np.fromiter(map(self.__getitem__, keys), dtype=np.int32, count=count)
 
+    def codes_of_values(self, values: Iterable[Any]) -> npt.NDArray[np.int32]:
+        """Return the number of each value, as another table of the kind has listed them: they are not normalised again."""
+        numbers = []
+        for value in values:
+            number = self._of_value.get(value)
+            if number is None:
+                number = self._of_value[value] = len(self.values_in_order)
+                self.values_in_order.append(value)
+            numbers.append(number)
+        return np.array(numbers, dtype=np.int32)
+
     def renumber(self, order: list[int]) -> None:
         """Give the values the numbers of their places in ``order``, which lists the present numbers."""
         self.values_in_order = [self.values_in_order[i] for i in order]

@@ -61,14 +61,18 @@ class Columns:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.salvage = store.salvage
+        self.notes = Interner()
+        self.notes[""]
+        self.flow_keys = Interner()
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what is known beside the store and the numbers of texts."""
         self.process_names: dict[str, str] = {}
         self.process_labels: dict[str, str] = {}
         self.thread_names: dict[tuple[str, str], str] = {}
-        self.notes = Interner()
-        self.notes[""]
         self.gpu_op_pids: set[str] = set()
-        self._flows: list[tuple[npt.NDArray[Any], ...]] = []
-        self._flow_keys = Interner()
+        self.flows: list[tuple[npt.NDArray[Any], ...]] = []
         self.halves: list[tuple[RowKind, str, Row]] = []
         self.own_record = b""
         self._frames = 0
@@ -119,9 +123,7 @@ class Columns:
         """Keep Python frames as bare columns, up to a limit: half of a file may be such rows."""
         store = self.store
         store.python_rows += len(rows)
-        rows = rows[: max(0, MOST_FRAMES - self._frames)]
-        self._frames += len(rows)
-        store.put(
+        self.put(
             RowKind.PYTHON,
             {
                 "start_ns": column_to_ns([r.ts for r in rows]),
@@ -131,6 +133,16 @@ class Columns:
                 "name": store.frame_names.codes([r.name for r in rows]),
             },
         )
+
+    def put(self, kind: RowKind, found: dict[str, npt.NDArray[Any]]) -> None:
+        """Put complete rows into the store; of Python frames no more than it may hold."""
+        if kind is RowKind.PYTHON:
+            room = MOST_FRAMES - self._frames
+            n = len(found["start_ns"])
+            self._frames += min(n, room)
+            if n > room:
+                found = {c: v[:room] for c, v in found.items()}
+        self.store.put(kind, found)
 
     def _add_half(self, kind: RowKind, row: Row) -> None:
         if row.ph in ("B", "E"):
@@ -200,20 +212,20 @@ class Columns:
     def _add_flows(self, category: str, rows: list[LooseRow]) -> None:
         """Keep the ends of arrows from calls to device rows; an arrow is told by its category and id."""
         family = category.removeprefix("CL_")
-        keys = self._flow_keys.codes((family, i) for i in _texts([r.id for r in rows]))
+        keys = self.flow_keys.codes((family, i) for i in _texts([r.id for r in rows]))
         pids, tids = (
             t.codes(_texts([getattr(r, c) for r in rows]))
             for t, c in ((self.store.pids, "pid"), (self.store.tids, "tid"))
         )
-        self._flows.append((keys, pids, tids, column_to_ns([r.ts for r in rows])))
+        self.flows.append((keys, pids, tids, column_to_ns([r.ts for r in rows])))
         self.store.skipped[_FLOW_NUMBER.sub("", category)] += len(rows)
 
     def flow_ends(self, width: int) -> Ends:
         """Return the ends of arrows; a lane is ``process * width + thread``."""
-        if not self._flows:
+        if not self.flows:
             none = np.empty(0, dtype=np.int64)
             return Ends(none, none, none)
-        keys, pids, tids, times = (np.concatenate(c).astype(np.int64) for c in zip(*self._flows, strict=True))
+        keys, pids, tids, times = (np.concatenate(c).astype(np.int64) for c in zip(*self.flows, strict=True))
         return Ends(keys, pids * width + tids, times)
 
     def lanes_of(self) -> dict[str, tuple[str, ...]]:
@@ -321,7 +333,7 @@ class Columns:
             sync_args = self._decode_args(rows, _SYNC_ARGS, SyncArgs)
             found["device"] = _ids([a.device for a in sync_args])
             found["stream"] = _ids([a.stream for a in sync_args])
-        store.put(kind, found)
+        self.put(kind, found)
 
     def _decode_args(self, rows: list[Any], decoder: Any, shape: type[Any]) -> list[Any]:
         texts = [r.args for r in rows]

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-from msgspec import DecodeError, Raw, Struct, ValidationError
+from msgspec import DecodeError, Raw
 
 from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.kineto import boundaries
+from traceanalyzer.trace.kineto.crew import Crew
 from traceanalyzer.trace.kineto.ending import Ending
 from traceanalyzer.trace.kineto.field_reader import Fields, Stop
+from traceanalyzer.trace.kineto.handed_out import HandedOut
 from traceanalyzer.trace.kineto.one_value import Resync, State, decode_event, error_byte, look
 from traceanalyzer.trace.kineto.own_events import (
     EVENT_CUT,
@@ -27,17 +28,11 @@ from traceanalyzer.trace.kineto.own_events import (
     STRAY_COMMA,
     too_large_note,
 )  # fmt: skip
-from traceanalyzer.trace.kineto.rows import TAGGED, LooseRow
+from traceanalyzer.trace.kineto.row_decoder import NO_EVENT, Batch, RowDecoder
+from traceanalyzer.trace.kineto.rows import LooseRow
 from traceanalyzer.trace.kineto.text_window import TextWindow
 from traceanalyzer.trace.possessive import compiled
 from traceanalyzer.trace.salvage import Salvage
-
-Batch = list[Struct]
-
-_TAGGED_LIST: Any = msgspec.json.Decoder(list[__import__("typing").Union[tuple(TAGGED)]])  # type: ignore[misc]
-_LOOSE_LIST = msgspec.json.Decoder(list[LooseRow])
-_LOOSE_ONE = msgspec.json.Decoder(LooseRow)
-_RAW_LIST = msgspec.json.Decoder(list[Raw])
 
 _SEPARATORS = compiled(rb"[\s,]*+")
 _WIDEST = 1 << 62
@@ -45,7 +40,6 @@ _NARROWEST = 1 << 10
 _WRONG_GUESSES = 4
 _HEADER_DAMAGED = "the part of the file before the events is damaged; the device names may be missing"
 _BROKEN = (Stop.DAMAGED, Stop.CUT, Stop.CUT_INSIDE)
-_NO_EVENT = "not an event (no JSON object)"
 _RECORD_AGAIN = "give the Chrome JSON that torch.profiler's export_chrome_trace wrote"
 
 
@@ -70,10 +64,10 @@ class EventStream:
         self._lists = 1
         self._commas = 0
         self._first_comma = 0
-        self._loose_first = 0
         self._window = _WIDEST
         self._span = (0, 0)
         self.ending = Ending()
+        self._decoder = RowDecoder(salvage)
 
     # -- before the events ----------------------------------------------------------------------------
 
@@ -192,9 +186,20 @@ class EventStream:
 
     def batches(self) -> Iterator[Batch]:
         """Yield lists of rows (:mod:`~traceanalyzer.trace.kineto.rows`) in file order."""
+        for found in self.parts(None):
+            assert isinstance(found, list)
+            yield found
+
+    def parts(self, crew: Crew | None) -> Iterator[Batch | tuple[int, Any]]:
+        """Yield, in file order, lists of rows, and what workers have read: the number of the worker and its answer."""
         self._open()
+        given = HandedOut(self._text, crew, self._limits.max_event_bytes) if crew is not None else None
         self.ending.closers = b"]" * self._lists + (b"}" * (1 + self._wrappers) if self._is_object else b"")
         while True:
+            if given is not None:
+                self._text.consume(self._skip_separators(0))
+                if given.wanted(0):
+                    yield from given.answers()
             yield from self._drain()
             if self._ended:
                 break
@@ -284,7 +289,7 @@ class EventStream:
                 break
             text = b"".join((b"[", memoryview(data)[position:cut], b"]"))
             try:
-                return self._decode(text), cut
+                return self._decoder.decode(text), cut
             except RecursionError:
                 break
             except DecodeError as error:
@@ -294,40 +299,11 @@ class EventStream:
                 # The array ended inside this text; what follows belongs to the object around it.
                 end = text.rfind(b"]", 0, at - 1)
                 try:
-                    return self._decode(text[: end + 1]), position + len(text[1:end].rstrip())
+                    return self._decoder.decode(text[: end + 1]), position + len(text[1:end].rstrip())
                 except (DecodeError, RecursionError):
                     break
             cut = boundaries.last_boundary(data, position, min(cut - 1, position + max(at - 1, 0)) if at >= 0 else cut)
         return [], position
-
-    def _decode(self, text: bytes) -> Batch:
-        """Decode a JSON array of events. Raises DecodeError or RecursionError when its text is broken."""
-        if self._loose_first < 4:
-            try:
-                rows: Batch = _TAGGED_LIST.decode(text)
-                self._loose_first = 0
-                return rows
-            except ValidationError:
-                # a row without category, or with one we do not know: normal in small numbers
-                self._loose_first += 1
-            except DecodeError as error:
-                if "JSON is malformed" in str(error):
-                    raise
-        try:
-            return list(_LOOSE_LIST.decode(text))
-        except ValidationError:
-            return self._decode_mixed(text)
-
-    def _decode_mixed(self, text: bytes) -> Batch:
-        rows: Batch = []
-        others = 0
-        for raw in _RAW_LIST.decode(text):
-            try:
-                rows.append(_LOOSE_ONE.decode(raw))
-            except ValidationError:
-                others += 1
-        self.salvage.excluded[_NO_EVENT] += others
-        return rows
 
     def _one_event(self, position: int) -> tuple[LooseRow | None, int]:
         """Read the one event at ``position``, repairing it if need be.
@@ -345,7 +321,7 @@ class EventStream:
         if state is State.SOUND:
             if is_object:
                 return decode_event(data[position:end]), end
-            self.salvage.excluded[_NO_EVENT] += 1
+            self.salvage.excluded[NO_EVENT] += 1
             return None, end
         found = self._resync.settle(position, event=is_object)
         if found is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from traceanalyzer.trace.possessive import compiled
 
@@ -53,6 +54,11 @@ class TextWindow:
         """Drop the first bytes."""
         self.data = self.data[upto:]
         self.base += upto
+
+    def put_back(self, texts: list[bytes], base: int) -> None:
+        """Take text again that was consumed: ``texts`` follow each other from byte ``base`` up to the text that is here."""
+        self._pieces = chain(texts[1:], [self.data] if self.data else [], self._pieces)
+        self.data, self.base, self.eof = texts[0], base, False
 
     def skip_blanks(self) -> bool:
         """Drop leading white space, however much of it there is; False where the file ends with it."""
