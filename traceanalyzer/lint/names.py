@@ -51,3 +51,15 @@ def _text(node: cst.CSTNode) -> str:
         owner = _text(node.value)
         return f"{owner}.{node.attr.value}" if owner else ""
     return ""
+
+
+def plain(node: cst.CSTNode) -> str:
+    """Return a variable's name (``t0``, ``self.start``, ``events`` of ``events[i]``), empty for any other expression."""
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Attribute):
+        owner = plain(node.value)
+        return f"{owner}.{node.attr.value}" if owner else ""
+    if isinstance(node, cst.Subscript):
+        return plain(node.value)
+    return ""

@@ -10,11 +10,15 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from traceanalyzer.lint.names import Names
+from traceanalyzer.lint.places import Places
 from traceanalyzer.lint.steps import Kind, Scope, Step, StepReader
 
 _IGNORE = re.compile(r"#\s*ta:\s*ignore(?:\[([^\]]*)\])?", re.I)
 _STRUCTURE = re.compile(r"[()\[\]{}.,+\-*/%&|^~<>=@\n]")
 MOST_DEPTH = 200
+ROUNDS = 4
+"""A function is seen through that many others: what it calls may call what waits."""
+FRAMEWORK_NAMES = frozenset({"torch", "jax", "tensorflow", "cupy", "numpy", "triton"})
 MOST_CHAIN = 2000
 _STACK_BYTES = 256 << 20
 _ON_A_DEVICE = re.compile(r"cuda|\bxpu\b|\bmps\b|\bhip\b|triton|\bgpu\b|accelerator", re.I)
@@ -37,12 +41,39 @@ class Region:
     @property
     def work(self) -> list[Step]:
         """The calls that may start work on the device."""
-        return [s for s in self.steps if s.kind is Kind.WORK]
+        return [s for s in self.steps if s.kind is Kind.WORK or (s.kind is Kind.UNKNOWN and self.known)]
+
+    @property
+    def known(self) -> bool:
+        """Whether the region itself says that it times a device: events, or a barrier in it or right in front of it."""
+        before = self.scope.steps[max(0, self.at - 2) : self.at]
+        return self.events or any(s.kind is Kind.BARRIER for s in (*before, *self.steps))
+
+    @property
+    def yields(self) -> bool:
+        """Whether the code of a caller runs inside of it."""
+        return any(s.kind is Kind.YIELD for s in self.steps)
 
     @property
     def waits(self) -> list[Step]:
-        """Barriers, and transfers that wait."""
-        return [s for s in self.steps if s.kind in (Kind.BARRIER, Kind.TRANSFER)]
+        """Barriers, transfers that wait, and what may wait by itself."""
+        return [s for s in self.steps if s.kind in (Kind.BARRIER, Kind.TRANSFER, Kind.OPAQUE)]
+
+    @property
+    def long(self) -> bool:
+        """Whether it holds loops in loops, as training does, or turns until a time has passed: what one call adds is nothing there."""
+        inner = [s for s in self.steps if self.inner_loops(s)]
+        return any(len(self.inner_loops(s)) > 1 for s in inner) or any(s.kind is Kind.CLOCK for s in inner)
+
+    @property
+    def has_events(self) -> bool:
+        """Whether events are recorded in it as well: then the clock is for where there are none."""
+        near = self.scope.steps[max(0, self.at - 2) : self.at]
+        return any(s.kind is Kind.RECORD for s in (*near, *self.steps))
+
+    def counted(self, step: Step) -> bool:
+        """Whether a step is repeated in a loop over a range inside of the region."""
+        return any(line in self.scope.counted for line in self.inner_loops(step))
 
     def inner_loops(self, step: Step) -> tuple[int, ...]:
         """Return the loops around a step that begin inside of the region."""
@@ -94,7 +125,11 @@ def read_script(path: str, text: str) -> Script:
     ranges = wrapper.resolve(PositionProvider)
     names = Names()
     wrapper.module.visit(names)
-    reader = StepReader(names, dict(ranges))
+    places = Places(names, text)
+    where = dict(ranges)
+    wrapper.module.visit(StepReader(names, places, where))
+    places.again()
+    reader = StepReader(names, places, where)
     wrapper.module.visit(reader)
     frameworks = names.modules & {"torch", "jax", "tensorflow", "cupy"}
     if "triton" in names.modules:
@@ -153,18 +188,36 @@ def _parsed(text: str) -> cst.Module:
 
 
 def _resolve_calls(script: Script) -> None:
-    """Let calls of functions of this file be what those do: a function that waits is a barrier, one that works on the host is none."""
-    kinds: dict[str, Kind | None] = {}
-    for name, scope in script.functions.items():
-        if any(s.kind is Kind.BARRIER for s in scope.steps):
-            kinds[name] = Kind.BARRIER
-        elif scope.steps and not any(s.kind in (Kind.WORK, Kind.MAKE) for s in scope.steps):
-            kinds[name] = Kind.TRANSFER if scope.waits else Kind.CALL
-    for scope in script.scopes:
-        for i, step in enumerate(scope.steps):
-            own = step.name.rpartition(".")[2]
-            if step.kind is Kind.WORK and own != scope.name and (kind := kinds.get(own)) is not None:
-                scope.steps[i] = replace(step, kind=kind)
+    """Let calls of functions of this file be what those do: one that waits is a barrier, one that works on the host is none."""
+    for _ in range(ROUNDS):
+        kinds = {name: kind for name, scope in script.functions.items() if (kind := _kind_of(scope)) is not None}
+        changed = False
+        for scope in script.scopes:
+            for i, step in enumerate(scope.steps):
+                owner, _, own = step.name.rpartition(".")
+                if step.kind not in (Kind.WORK, Kind.UNKNOWN, Kind.OPAQUE) or own == scope.name or own not in kinds:
+                    continue
+                kind = kinds[own]
+                if owner.partition(".")[0] in FRAMEWORK_NAMES or (
+                    owner not in ("", "self", "cls") and kind is Kind.CALL
+                ):
+                    continue
+                if step.kind is not kind:
+                    scope.steps[i] = replace(step, kind=kind)
+                    changed = True
+        if not changed:
+            return
+
+
+def _kind_of(scope: Scope) -> Kind | None:
+    """Return what a call of a function is; None where its text does not tell."""
+    kinds = {s.kind for s in scope.steps}
+    if Kind.YIELD in kinds:
+        return None
+    for kind in (Kind.BARRIER, Kind.TRANSFER, Kind.OPAQUE, Kind.WORK):
+        if kind in kinds:
+            return kind
+    return Kind.CALL if kinds and Kind.UNKNOWN not in kinds and Kind.MAKE not in kinds else None
 
 
 def _clock_regions(scope: Scope) -> list[Region]:
@@ -173,8 +226,8 @@ def _clock_regions(scope: Scope) -> list[Region]:
     for i, step in enumerate(scope.steps):
         if step.kind is Kind.CLOCK and step.target:
             reads[step.target] = i
-        if step.kind is not Kind.DIFFERENCE or step.first not in reads:
-            continue
+        if step.kind is not Kind.DIFFERENCE or step.first not in reads or step.compared:
+            continue  # one that is compared is a limit of time, or a test of one
         begun = reads[step.first]
         if step.second:
             if step.second not in reads or reads[step.second] <= begun:

@@ -7,13 +7,18 @@ from dataclasses import dataclass, field
 import libcst as cst
 from libcst.metadata import CodeRange
 
+from traceanalyzer.lint import device_words
 from traceanalyzer.lint import vocabulary as words
-from traceanalyzer.lint.names import Names
+from traceanalyzer.lint.names import Names, plain
+from traceanalyzer.lint.places import Place, Places
 from traceanalyzer.strenum import StrEnum
 
 
 class Kind(StrEnum):
-    """What a step does."""
+    """What a step does. ``WORK`` is known to start work on a device, ``CALL`` is known to start none, ``UNKNOWN`` is neither.
+
+    ``OPAQUE``: a whole step of a program (``predict``), which may wait for its own result. ``YIELD``: the caller's code runs.
+    """
 
     CLOCK = "clock"
     DIFFERENCE = "difference"
@@ -26,6 +31,9 @@ class Kind(StrEnum):
     RECORD = "record"
     ELAPSED = "elapsed"
     CALL = "call"
+    UNKNOWN = "unknown"
+    OPAQUE = "opaque"
+    YIELD = "yield"
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,7 @@ class Step:
 
     ``line`` and ``column`` (from 0) of the expression, ``statement`` and ``last`` the first and last line of its statement.
     ``first`` and ``second``: the variables of a difference or of an elapsed_time. ``alone``: the statement is nothing else.
+    ``compared``: a difference that is held against a limit. ``ifs``: conditions around it.
     """
 
     kind: Kind
@@ -49,16 +58,18 @@ class Step:
     alone: bool = False
     framework: str = ""
     argument: str = ""
+    compared: bool = False
+    ifs: int = 0
 
 
 @dataclass(eq=False)
 class Scope:
-    """The steps of a module or function, and the last line of each loop in it by the loop's first line."""
+    """The steps of a module or function, and the last line of each loop in it by the loop's first line; ``counted``: loops over a range."""
 
     name: str
     steps: list[Step] = field(default_factory=list)
     loop_ends: dict[int, int] = field(default_factory=dict)
-    comprehension: bool = False
+    counted: set[int] = field(default_factory=set)
 
     @property
     def waits(self) -> bool:
@@ -69,9 +80,10 @@ class Scope:
 class StepReader(cst.CSTVisitor):
     """Collects the scopes of a module."""
 
-    def __init__(self, names: Names, ranges: dict[cst.CSTNode, CodeRange]) -> None:
+    def __init__(self, names: Names, places: Places, ranges: dict[cst.CSTNode, CodeRange]) -> None:
         super().__init__()
         self.names = names
+        self.places = places
         self._ranges = ranges
         self.module = Scope("")
         self.scopes = [self.module]
@@ -80,7 +92,9 @@ class StepReader(cst.CSTVisitor):
         self._loops: list[list[int]] = [[]]
         self._statement: list[tuple[int, int, bool]] = [(0, 0, False)]
         self._target = ""
-        self._pending: list[Step] = []
+        self._handlers = 0
+        self._ifs = 0
+        self._comparisons = 0
 
     # -- scopes, loops and statements ------------------------------------------------------------------
 
@@ -90,13 +104,35 @@ class StepReader(cst.CSTVisitor):
         self.functions.setdefault(node.name.value, scope)
         self._stack.append(scope)
         self._loops.append([])
+        self.places.enter(node)
         node.body.visit(self)
+        self.places.leave()
         self._stack.pop()
         self._loops.pop()
         return False
 
     def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: ARG002 - its body runs elsewhere
         return False
+
+    def leave_Return(self, original_node: cst.Return) -> None:
+        if original_node.value is not None:
+            self.places.returned(original_node.value)
+
+    def leave_Yield(self, original_node: cst.Yield) -> None:
+        self._put(Kind.YIELD, "yield", original_node)
+
+    def visit_ExceptHandler(self, node: cst.ExceptHandler) -> bool:
+        # what a handler does is not what is measured; its clock reads end nothing
+        self._handlers += 1
+        node.body.visit(self)
+        self._handlers -= 1
+        return False
+
+    def visit_Comparison(self, node: cst.Comparison) -> None:  # noqa: ARG002
+        self._comparisons += 1
+
+    def leave_Comparison(self, original_node: cst.Comparison) -> None:  # noqa: ARG002
+        self._comparisons -= 1
 
     def _loop(self, node: cst.For | cst.While) -> None:
         where = self._ranges[node]
@@ -106,6 +142,8 @@ class StepReader(cst.CSTVisitor):
     def visit_For(self, node: cst.For) -> bool:
         node.iter.visit(self)
         self._loop(node)
+        if _is_counted(node, self.names):
+            self._stack[-1].counted.add(self._loops[-1][-1])
         node.body.visit(self)
         self._loops[-1].pop()
         return False
@@ -116,6 +154,12 @@ class StepReader(cst.CSTVisitor):
         node.body.visit(self)
         self._loops[-1].pop()
         return False
+
+    def visit_If(self, node: cst.If) -> None:  # noqa: ARG002
+        self._ifs += 1
+
+    def leave_If(self, original_node: cst.If) -> None:  # noqa: ARG002
+        self._ifs -= 1
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
         where = self._ranges[node]
@@ -135,20 +179,23 @@ class StepReader(cst.CSTVisitor):
     # -- assignments -----------------------------------------------------------------------------------
 
     def visit_Assign(self, node: cst.Assign) -> bool:
-        self._target = _plain(node.targets[0].target)
+        self._target = plain(node.targets[0].target)
         node.value.visit(self)
         self._target = ""
+        for target in node.targets:
+            self.places.assign(target.target, node.value)
         return False
 
     def visit_AnnAssign(self, node: cst.AnnAssign) -> bool:
         if node.value is not None:
-            self._target = _plain(node.target)
+            self._target = plain(node.target)
             node.value.visit(self)
             self._target = ""
+            self.places.assign(node.target, node.value)
         return False
 
     def visit_AugAssign(self, node: cst.AugAssign) -> bool:
-        self._target = _plain(node.target)
+        self._target = plain(node.target)
         node.value.visit(self)
         self._target = ""
         return False
@@ -159,20 +206,20 @@ class StepReader(cst.CSTVisitor):
         """A difference of two clock reads: ``clock() - start`` or ``end - start``."""
         if not isinstance(original_node.operator, cst.Subtract):
             return
-        right = _plain(original_node.right)
+        right = plain(original_node.right)
         left = original_node.left
         if not right:
             return
         if isinstance(left, cst.Call) and self.names.dotted(left.func) in words.CLOCKS:
             self._put(Kind.DIFFERENCE, "", original_node, first=right)
-        elif name := _plain(left):
+        elif name := plain(left):
             self._put(Kind.DIFFERENCE, "", original_node, first=right, second=name)
 
     def leave_Call(self, original_node: cst.Call) -> None:
         node = original_node
         name = self.names.dotted(node.func)
         method = node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
-        owner = _plain(node.func.value) if isinstance(node.func, cst.Attribute) else ""
+        owner = plain(node.func.value) if isinstance(node.func, cst.Attribute) else ""
         if name in words.CLOCKS:
             self._put(Kind.CLOCK, name, node)
         elif name in words.BARRIERS:
@@ -185,11 +232,11 @@ class StepReader(cst.CSTVisitor):
         elif method == "record" and len(node.args) <= 1 and owner:
             self._put(Kind.RECORD, name, node, first=owner)
         elif method == "elapsed_time" and node.args:
-            self._put(Kind.ELAPSED, name, node, first=owner, second=_plain(node.args[0].value))
-        elif name in ("print", "logging.info", "logger.info") or name.startswith("tqdm."):
+            self._put(Kind.ELAPSED, name, node, first=owner, second=plain(node.args[0].value))
+        elif name in ("print", "logging.info", "logger.info") or name == "tqdm.tqdm.write":
             self._put(Kind.OUTPUT, name, node)
         elif method in words.WAITING_METHODS and not name.startswith(("numpy.", "threading.")):
-            kind = Kind.BARRIER if method in ("synchronize", "block_until_ready", "wait") else Kind.TRANSFER
+            kind = Kind.BARRIER if method in ("synchronize", "block_until_ready") else Kind.TRANSFER
             framework = "jax" if method == "block_until_ready" else ""
             self._put(kind, name or method, node, framework=framework, first=owner)
         elif words.WAITING_NAME.search(name.rpartition(".")[2] or method):
@@ -198,19 +245,39 @@ class StepReader(cst.CSTVisitor):
             self._put(Kind.MAKE, name, node)
         elif method in words.MOVERS and not _is_host_move(node):
             self._put(Kind.MAKE, f".{method}()", node, argument="move")
-        elif name in ("float",) and node.args and not isinstance(node.args[0].value, cst.SimpleString):
+            if owner and self._statement[-1][2]:
+                self.places.moved(owner, self.places.of(node))
+        elif self._fetches(name, node):
             self._put(Kind.TRANSFER, name, node)
-        elif name == "float" or self._is_host(name, method):
-            self._put(Kind.CALL, name or method, node)
         else:
-            self._put(Kind.WORK, name or method, node)
+            works, _ = self.places.judge(node)
+            self._put(
+                Kind.WORK if works else self._unproven(node, name, method), name or method or _code(node.func), node
+            )
+
+    def _fetches(self, name: str, node: cst.Call) -> bool:
+        """Whether a call brings a value of the device to the host: ``float(loss)``, ``np.asarray(x)``, ``tree_map(np.array, x)``."""
+        if not node.args:
+            return False
+        first = node.args[0].value
+        if name == "float":
+            return not isinstance(first, cst.SimpleString)
+        if name in words.FETCHING:
+            return True
+        if name in ("int", "bool", "print", "list", "numpy.asarray", "numpy.array", "numpy.mean", "numpy.sum"):
+            return self.places.of(first) is Place.DEVICE
+        return isinstance(first, cst.Lambda | cst.Attribute) and bool(words.FETCHED_IN.search(_code(first)))
 
     @staticmethod
-    def _is_host(name: str, method: str) -> bool:
-        if name in words.HOST_CALLS or method in words.HOST_METHODS or words.HOST_NAME.search(name or method):
-            return True
-        parts = name.split(".")
-        return any(".".join(parts[:n]) in words.HOST_MODULES for n in range(1, len(parts) + 1))
+    def _unproven(node: cst.Call, name: str, method: str) -> Kind:
+        own = method or name.rpartition(".")[2]
+        if name in words.HOST_CALLS or method in words.HOST_METHODS or device_words.is_host_module(name):
+            return Kind.CALL
+        if device_words.is_opaque(node):
+            return Kind.OPAQUE
+        if device_words.HOST_NAME.search(own) or own[:1].isupper():
+            return Kind.CALL
+        return Kind.UNKNOWN
 
     def leave_Await(self, original_node: cst.Await) -> None:
         # what is awaited has come: a client of a server, no launch of a kernel
@@ -225,20 +292,9 @@ class StepReader(cst.CSTVisitor):
             Step(
                 kind, name, where.line, where.column, first, last, tuple(self._loops[-1]), self._target,
                 more.get("first", ""), more.get("second", ""), alone, more.get("framework", ""), more.get("argument", ""),
+                bool(self._comparisons or self._handlers), self._ifs,
             )
         )  # fmt: skip
-
-
-def _plain(node: cst.CSTNode) -> str:
-    """Return a variable's name (``t0``, ``self.start``, ``events[i]``), empty for any other expression."""
-    if isinstance(node, cst.Name):
-        return node.value
-    if isinstance(node, cst.Attribute):
-        owner = _plain(node.value)
-        return f"{owner}.{node.attr.value}" if owner else ""
-    if isinstance(node, cst.Subscript):
-        return _plain(node.value)
-    return ""
 
 
 def _is_true(node: cst.BaseExpression) -> bool:
@@ -253,3 +309,27 @@ def _is_host_move(node: cst.Call) -> bool:
     return "cpu" in text or text.startswith(
         ("torch.float", "torch.int", "torch.bf", "torch.half", "torch.long", "dtype", "jnp.")
     )
+
+
+def _code(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node)
+
+
+def _is_counted(node: cst.For, names: Names) -> bool:
+    """Whether a loop repeats: over a range, or a progress bar around one; not over epochs."""
+    variable = plain(node.target)
+    if "epoch" in variable:
+        return False
+    found = node.iter
+    while isinstance(found, cst.Call) and names.dotted(found.func).rpartition(".")[2] in (
+        "tqdm",
+        "trange",
+        "TQDM",
+        "track",
+    ):
+        if names.dotted(found.func).endswith("trange"):
+            return True
+        if not found.args:
+            return False
+        found = found.args[0].value
+    return isinstance(found, cst.Call) and names.dotted(found.func) == "range"

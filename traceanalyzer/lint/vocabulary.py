@@ -36,13 +36,23 @@ BARRIERS = {
 WAITING_METHODS = frozenset({"block_until_ready", "synchronize", "item", "cpu", "numpy", "tolist", "wait", "result"})
 """Methods that return only when the device has done the work behind their object."""
 
-WAITING_NAME = re.compile(r"sync|barrier|block_until_ready|wait_for|device_get", re.I)
+WAITING_NAME = re.compile(r"(?<!a)sync|barrier|block_until_ready|(^|_)wait(_|$)|device_get", re.I)
 """A function of any origin with such a name is taken to wait: its author says so."""
 
-WARM_NAME = re.compile(r"warm|compile|burn", re.I)
+FETCHING = frozenset(
+    {
+        "torch.allclose", "torch.equal", "torch.testing.assert_close", "torch.save", "torch.nonzero", "torch.unique", "torch.masked_select",
+        "numpy.testing.assert_allclose", "ray.get", "jax.device_get", "torch.testing.assert_allclose",
+    }
+)  # fmt: skip
+"""Functions that need the value of a result."""
 
-HOST_NAME = re.compile(r"compile|deserializ|serializ|autotun|do_bench|\bparse|tokeniz|cache_key|lookup", re.I)
-"""A function with such a name compiles, reads, or measures by itself: a clock around it waits for nothing on the device."""
+FETCHED_IN = re.compile(
+    r"block_until_ready|\.item\(|\bnp\.(asarray|array)|\bnumpy\.(asarray|array)|device_get|\.cpu\(|synchronize"
+)
+"""A function that is handed on and waits: ``tree_map(lambda x: x.block_until_ready(), out)``."""
+
+WARM_NAME = re.compile(r"warm|compile|burn", re.I)
 
 HOST_CALLS = frozenset(
     {
@@ -61,7 +71,7 @@ HOST_MODULES = frozenset(
         "asyncio", "aiohttp", "httpx", "openai", "transformers.AutoTokenizer", "datasets", "pynvml", "inspect", "warnings", "traceback", "signal",
         "tempfile", "urllib", "hashlib", "struct", "string", "uuid", "types", "typing", "platform", "concurrent", "torch.utils", "torch.profiler",
         "torch.manual_seed", "torch.device", "torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled", "torch.enable_grad", "torch.distributed",
-        "torch.load", "torch.save", "torch.jit.load", "torch.cuda.is_available", "torch.cuda.Event", "torch.cuda.Stream", "torch.cuda.stream",
+        "torch.load", "torch.jit.load", "torch.cuda.is_available", "torch.cuda.Event", "torch.cuda.Stream", "torch.cuda.stream",
         "torch.cuda.empty_cache", "torch.cuda.reset_peak_memory_stats", "torch.cuda.max_memory_allocated", "torch.cuda.memory_allocated",
         "torch.cuda.nvtx", "torch.cuda.set_device", "torch.cuda.current_stream", "torch.backends", "torch.autocast", "torch.amp", "torch.compile",
         "torch.hub", "torch.nn", "torch.cuda.device_count", "torch.cuda.get_device_name", "torch.cuda.get_device_properties", "torch.export",

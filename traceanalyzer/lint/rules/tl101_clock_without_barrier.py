@@ -69,15 +69,30 @@ class ClockWithoutBarrier(LintRule):
         if not script.on_device:
             return
         for region in script.regions:
-            if region.events or not region.work:
+            if region.events or region.has_events:
                 continue
-            last = region.work[-1]
-            at = max(i for i, s in enumerate(region.steps) if s is last)
-            waits = [(i, s) for i, s in enumerate(region.steps) if s.kind in (Kind.BARRIER, Kind.TRANSFER)]
-            # behind the work, or around it in one statement: float(f(x))
-            if any(i > at or s.statement == last.statement for i, s in waits):
+            if region.yields or (last := _unwaited(region)) is None:
                 continue
             yield self.problem(script, region.end, {"work": last.name}, edits=tuple(_edits(script, region, last)))
+
+
+def _unwaited(region: Region) -> Step | None:
+    """Return the last work that nothing waits for; None where something does, or might."""
+    proven = [s for s in region.steps if s.kind is Kind.WORK]
+    if not proven and not region.waits:
+        proven = region.work
+    if not proven:
+        return None
+    last = proven[-1]
+    at = max(i for i, s in enumerate(region.steps) if s is last)
+    turn = region.inner_loops(last)[:1]
+    for i, step in enumerate(region.steps):
+        if step.kind not in (Kind.BARRIER, Kind.TRANSFER, Kind.OPAQUE):
+            continue
+        # behind the work, around it in one statement (float(f(x))), or in each turn of its loop: then one turn at most is missing
+        if i > at or step.statement == last.statement or (turn and region.inner_loops(step)[:1] == turn):
+            return None
+    return last
 
 
 def _edits(script: Script, region: Region, last: Step) -> Iterator[Insert]:

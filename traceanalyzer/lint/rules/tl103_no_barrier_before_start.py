@@ -52,13 +52,13 @@ class NoBarrierBeforeStart(LintRule):
         if not script.on_device or "torch" not in script.frameworks:
             return
         for region in script.regions:
-            if region.events or not region.work or not region.waits:
+            if region.events or region.has_events or region.long or region.yields or not region.waits:
                 continue  # without a barrier at its end it is TL101's
-            names = {w.name for w in region.work}
+            names = {w.name for w in region.work if w.kind is Kind.WORK or region.counted(w)}
             for step in reversed(region.scope.steps[max(0, region.at - _LOOK_BACK) : region.at]):
-                if step.kind in (Kind.BARRIER, Kind.TRANSFER):
+                if step.kind in (Kind.BARRIER, Kind.TRANSFER, Kind.OPAQUE):
                     break
-                if step.kind is Kind.WORK and step.name in names:
+                if step.kind in (Kind.WORK, Kind.UNKNOWN) and step.name in names:
                     line = region.start.statement
                     edits: tuple[Edit, ...] = ()
                     if script.barrier and ";" not in script.lines[line - 1]:

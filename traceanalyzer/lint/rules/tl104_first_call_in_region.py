@@ -53,8 +53,10 @@ class FirstCallInRegion(LintRule):
         if not script.on_device:
             return
         for region in script.regions:
-            looped = [w for w in region.work if region.inner_loops(w)]
-            if region.start.loops or not looped or _warmed(region):
+            looped = [
+                w for w in region.work if w.kind is Kind.WORK and region.counted(w) and not w.ifs > region.start.ifs
+            ]
+            if region.start.loops or region.long or region.yields or not looped or _warmed(region):
                 continue
             yield self.problem(script, looped[0], {"work": looped[0].name})
 
@@ -75,7 +77,7 @@ def _firsts(scope: Scope) -> tuple[dict[str, int], int]:
     first: dict[str, int] = {}
     warm = len(scope.steps)
     for i, step in enumerate(scope.steps):
-        if step.kind is Kind.WORK:
+        if step.kind in (Kind.WORK, Kind.UNKNOWN):
             first.setdefault(step.name, i)
         if warm > i and (WARM_NAME.search(step.name) or WARM_NAME.search(step.target)):
             warm = i

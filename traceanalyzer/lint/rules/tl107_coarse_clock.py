@@ -14,7 +14,7 @@ from typing import ClassVar
 from traceanalyzer.lint.model import Edit, Level, Problem, Replace
 from traceanalyzer.lint.rule import LintExample, LintRule
 from traceanalyzer.lint.source import Script
-from traceanalyzer.lint.steps import Step
+from traceanalyzer.lint.steps import Kind, Step
 from traceanalyzer.lint.vocabulary import COARSE_CLOCKS
 
 
@@ -49,7 +49,9 @@ class CoarseClock(LintRule):
         seen: set[tuple[int, str]] = set()
         for region in script.regions:
             clock = region.start.name
-            if region.events or not script.on_device or clock not in COARSE_CLOCKS or not (region.work or region.waits):
+            if region.events or not script.on_device or clock not in COARSE_CLOCKS or region.long:
+                continue
+            if not any(s.kind is Kind.WORK or (s.kind is Kind.BARRIER and s.framework) for s in region.steps):
                 continue
             if (id(region.scope), clock) in seen:
                 continue

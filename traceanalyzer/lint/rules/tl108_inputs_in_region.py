@@ -51,7 +51,7 @@ class InputsInRegion(LintRule):
             seen: set[tuple[int, ...]] = set()
             for step in region.steps:
                 inner = region.inner_loops(step)
-                if step.kind is not Kind.MAKE or not inner or inner in seen:
+                if step.kind is not Kind.MAKE or not region.counted(step) or inner in seen or region.long:
                     continue
                 if step.argument == "move" and not step.target:
                     continue  # an argument of the call, or a result that is fetched

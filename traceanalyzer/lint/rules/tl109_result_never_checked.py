@@ -6,6 +6,7 @@ wrong one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -13,6 +14,9 @@ from traceanalyzer.lint.model import Level, Problem
 from traceanalyzer.lint.rule import LintExample, LintRule
 from traceanalyzer.lint.source import Script
 from traceanalyzer.lint.vocabulary import CHECKS
+
+_COMPARES = re.compile(r"speed[-_ ]?up|times faster|x faster", re.I)
+"""The script compares implementations."""
 
 
 class ResultNeverChecked(LintRule):
@@ -28,7 +32,8 @@ class ResultNeverChecked(LintRule):
         LintExample(
             "two implementations",
             "import time, torch\ndef a(f):\n    t0 = time.perf_counter()\n    f()\n    torch.cuda.synchronize()\n    return time.perf_counter() - t0\n"
-            "def b(g):\n    t0 = time.perf_counter()\n    g()\n    torch.cuda.synchronize()\n    return time.perf_counter() - t0\n",
+            "def b(g):\n    t0 = time.perf_counter()\n    g()\n    torch.cuda.synchronize()\n    return time.perf_counter() - t0\n"
+            "print('speedup', a(f) / b(g))\n",
         ),
     )  # fmt: skip
     good = (
@@ -43,6 +48,8 @@ class ResultNeverChecked(LintRule):
 
     def check(self, script: Script) -> Iterator[Problem]:
         """Yield one problem for a file of several timed regions without any comparison."""
-        timed = [r for r in script.regions if r.work]
-        if len(timed) > 1 and script.on_device and not CHECKS.search(script.text):
+        if not script.on_device or not _COMPARES.search(script.text) or CHECKS.search(script.text):
+            return
+        timed = [r for r in script.regions if r.work and not r.long]
+        if len({frozenset(w.name for w in r.work) for r in timed}) > 1:
             yield self.problem(script, timed[0].start, {"regions": str(len(timed))})

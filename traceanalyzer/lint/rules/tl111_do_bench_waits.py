@@ -48,7 +48,7 @@ class DoBenchWaits(LintRule):
         """Yield a problem for each do_bench of a function that waits or loops."""
         for scope in script.scopes:
             for step in scope.steps:
-                if "do_bench" not in step.name.rpartition(".")[2] or step.name.endswith("do_bench_using_cudagraph"):
+                if step.name.rpartition(".")[2] != "do_bench":
                     continue
                 text = _call_text(script, step.line, step.column)
                 if _WAITS.search(text):
@@ -60,7 +60,7 @@ class DoBenchWaits(LintRule):
                     continue
                 if any(s.kind in (Kind.BARRIER, Kind.TRANSFER) for s in inner.steps):
                     yield self.problem(script, step, code="waits")
-                elif any(s.loops for s in inner.steps if s.kind is Kind.WORK):
+                elif any(s.loops for s in inner.steps if s.kind in (Kind.WORK, Kind.UNKNOWN)):
                     yield self.problem(script, step, code="loops", level=Level.NOTE)
 
 

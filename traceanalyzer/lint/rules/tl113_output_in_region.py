@@ -48,7 +48,8 @@ class OutputInRegion(LintRule):
                     step.kind is Kind.OUTPUT
                     and inner
                     and inner not in seen
-                    and any(w.loops == step.loops for w in region.work)
+                    and not region.long
+                    and any(w.loops == step.loops and w.ifs >= step.ifs for w in region.work)
                 ):
                     seen.add(inner)
                     yield self.problem(script, step, {"output": step.name})

@@ -55,8 +55,11 @@ class MeanOfReadings(LintRule):
         if not script.on_device:
             return
         for scope in script.scopes:
+            clocks = {s.target for s in scope.steps if s.kind is Kind.CLOCK}
             lines = {r.end.statement for r in script.regions if r.scope is scope} | {
-                s.statement for s in scope.steps if s.kind in (Kind.DIFFERENCE, Kind.ELAPSED)
+                s.statement
+                for s in scope.steps
+                if s.kind is Kind.ELAPSED or (s.kind is Kind.DIFFERENCE and s.first in clocks)
             }
             lists = {m[1] for n in lines for m in re.finditer(r"(\w+)\.append\(", script.lines[n - 1])}
             for name in sorted(lists):
@@ -64,7 +67,8 @@ class MeanOfReadings(LintRule):
                     rf"(?:mean|average)\(\s*{name}\b|\b{name}\)\.mean\(|sum\(\s*{name}\s*\)\s*/\s*len\(\s*{name}"
                 )
                 robust = re.search(
-                    rf"(?:median|quantile|percentile|min|sorted)\w*\([^)]*\b{name}\b|{name}\.sort", script.text
+                    rf"(?:median|quantile|percentile|min|sorted|std|stdev|var|clip\w*|trim\w*|outlier\w*)\w*\([^)]*\b{name}\b|{name}\.sort",
+                    script.text,
                 )
                 at = next((n for n, text in enumerate(script.lines, 1) if mean.search(text)), 0)
                 step = next((s for s in scope.steps if s.statement in lines), None)
