@@ -55,15 +55,13 @@ def test_names_stand_as_text_and_nothing_runs(open_page, evil_page):
     assert "\\x1b[31m\\u202e" in shown
     for link in page.locator("article.finding a.show").all():
         link.click()
-    for select in ("#distribution-pick", "#ladder-pick"):
-        for value in page.locator(f"{select} option").all()[:3]:
-            page.locator(select).select_option(value.get_attribute("value"))
-    box = page.locator("#chart-timeline .u-over").bounding_box()
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    box = page.locator("#chart-timeline").bounding_box()
     for x in range(0, int(box["width"]), 60):
         page.mouse.move(box["x"] + x, box["y"] + 60)
     page.locator("#filter").fill("<img src=x onerror=window.ran=1>")
     assert page.evaluate("window.ran") is None
-    assert page.evaluate("document.scripts.length") == 3
+    assert page.evaluate("document.scripts.length") == 2
     assert page.evaluate("document.querySelectorAll('img, iframe, object, embed').length") == 0
 
 
@@ -77,7 +75,7 @@ def test_names_of_ten_megabytes_neither_break_nor_fill_the_page(open_page, tmp_p
     assert len(text) < 400_000
     page = open_page(text, width=400)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
-    assert page.locator("#kernel-table tbody").count() == 6
+    assert page.locator("#kernel-table > tbody").count() == 6
 
 
 def big_trace(kernels: int, names: int) -> str:
@@ -101,7 +99,7 @@ def test_a_hundred_thousand_kernels_stay_usable_and_the_page_says_what_it_left_o
     path = tmp_path / "big.json"
     path.write_text(big_trace(100_000, 300), encoding="utf-8")
     text = render_page(ta.analyze(path, options=AnalysisOptions(figures=True)).data)
-    assert len(text.encode()) < 2_000_000
+    assert len(text.encode()) < 1_000_000
     begun = time.monotonic()
     page = open_page(text)
     assert time.monotonic() - begun < 10
@@ -114,9 +112,9 @@ def test_a_hundred_thousand_kernels_stay_usable_and_the_page_says_what_it_left_o
         page.locator('[data-tools="timeline"]').get_by_label("Zoom in").click()
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert time.monotonic() - begun < 5
-    page.locator("#kernel-table th", has_text="self p50").get_by_role("button").click()
+    page.locator("#kernel-table > thead th", has_text="self p50").get_by_role("button").click()
     page.locator("#filter").fill("kernel_299")
-    assert page.locator("#kernel-table tbody:not([hidden])").count() == 1
+    assert page.locator("#kernel-table > tbody:not([hidden])").count() == 1
 
 
 def test_five_thousand_kernel_names_are_cut_with_a_word(open_page, tmp_path):
@@ -124,5 +122,5 @@ def test_five_thousand_kernel_names_are_cut_with_a_word(open_page, tmp_path):
     path.write_text(big_trace(10_000, 5000), encoding="utf-8")
     text = render_page(ta.analyze(path, options=AnalysisOptions(figures=True)).data)
     page = open_page(text)
-    assert page.locator("#kernel-table tbody").count() == 2000
-    assert "3,000 more kernels" in page.locator("#kernels").inner_text()
+    assert page.locator("#kernel-table > tbody").count() == 400
+    assert "4,600 more kernels" in page.locator("#kernels").inner_text()

@@ -33,6 +33,37 @@ def duration(value_us: float | None) -> str:
     return number_text.duration(value_us * 1000) if _known(value_us) else NA
 
 
+def time(value_us: float | None) -> str:
+    """Return a duration to four digits with the unit that suits it: ``64 ns``, ``39.95 us``, ``1.078 s``."""
+    if not _known(value_us):
+        return NA
+    size, unit = _unit(value_us)
+    return f"{us(value_us / size)} {unit}" if unit != "ns" else f"{value_us / size:,.4g} {unit}"
+
+
+def time_interval(pair: tuple[float, float] | list[float] | None) -> str:
+    """Return an interval in the unit that suits its end, ``12.80-12.90 us``; ``n/a`` of None."""
+    if pair is None or not all(map(_known, pair)):
+        return NA
+    size, unit = _unit(pair[1])
+    return f"{us(pair[0] / size)}-{us(pair[1] / size)} {unit}"
+
+
+def moment(value_us: float | None) -> str:
+    """Return a moment to the nanosecond with the unit that suits it: ``1.240549 ms``."""
+    if not _known(value_us):
+        return NA
+    size, unit = _unit(value_us)
+    digits = {"ns": 0, "us": 3, "ms": 6, "s": 9}[unit]
+    text = f"{value_us / size:,.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if digits else text} {unit}"
+
+
+def _unit(value_us: float) -> tuple[float, str]:
+    sizes = ((1e6, "s"), (1e3, "ms"), (1.0, "us"), (1e-3, "ns"))
+    return next((found for found in sizes if abs(value_us) >= found[0]), (1e-3, "ns") if value_us else (1.0, "us"))
+
+
 def interval(pair: tuple[float, float] | list[float] | None) -> str:
     """Return an interval of microseconds, ``12.80-12.90``; ``n/a`` of None."""
     return NA if pair is None else f"{us(pair[0])}-{us(pair[1])}"

@@ -6,40 +6,53 @@ TA.start = (id, part) => {
     return part();
   } catch (error) {
     const place = document.getElementById(id);
-    if (place) place.replaceChildren(TA.element("p", "note", `This chart could not be drawn (${error.message}); the tables hold its numbers.`));
+    if (place) place.append(TA.element("p", "note", `This part could not be drawn (${error.message}); the tables hold its numbers.`));
     console.error(error);
     return null;
   }
 };
 TA.start("kernels", TA.tables);
-{
-  const d = TA.data;
-  if (d.timeline) {
-    TA.views.timeline = TA.start("chart-timeline", () => TA.timeline(d.timeline));
-    if (d.depth) TA.start("chart-depth", () => TA.depth(d.depth, TA.views.timeline, [d.timeline.begin / 1000, d.timeline.end / 1000]));
-    else document.getElementById("chart-depth").remove();
+if (TA.data.timeline) {
+  const root = document.getElementById("timeline");
+  const t = TA.views.timeline = TA.start("timeline", () => TA.timeline(root, TA.data.timeline, TA.data.depth));
+  if (t) {
+    t.search = TA.search(t);
+    TA.addresses(t);
+    // links to evidence: the timeline opens there and gets the focus
+    const jump = (event, view) => {
+      event.preventDefault();
+      t.open(view);
+      TA.address.now();
+      root.scrollIntoView({behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
+      t.chart.focus({preventScroll: true});
+    };
+    for (const link of document.querySelectorAll("a[data-view]")) {
+      const [f, e] = link.dataset.view.split(".").map(Number), view = t.model.views.find((v) => v.finding === f && v.evidence === e);
+      if (view) link.addEventListener("click", (event) => jump(event, view));
+    }
+    for (const link of document.querySelectorAll("a[data-pause]")) {
+      const [d, p] = link.dataset.pause.split(".").map(Number), v = (TA.data.timeline.pauses[d] || [])[p];
+      if (v) link.addEventListener("click", (event) => jump(event, {finding: -1, from: v[0], to: v[1], at: v[2], dur: v[3]}));
+    }
+    // keys work without a click first: where nothing has the focus and the timeline is in sight
+    addEventListener("keydown", (event) => {
+      if (event.target !== document.body || event.ctrlKey || event.metaKey || event.altKey) return;
+      const box = t.chart.getBoundingClientRect();
+      if (event.key === "/") { t.search?.open(); event.preventDefault(); }
+      else if (/^[wasdfnp0]$/i.test(event.key) && box.bottom > 0 && box.top < innerHeight) t.key(event);
+    });
+    for (const body of document.querySelectorAll("#kernel-table > tbody")) {
+      const kernel = Number(body.id.slice(7)) - 1;
+      body.addEventListener("pointerenter", () => { if (t.lit === undefined || t.lit === null) { t.chosen = (lane, i) => lane.kind === "stream" && lane.name[i] === kernel; t.draw(); } });
+      body.addEventListener("pointerleave", () => { if (t.lit === undefined || t.lit === null) { t.chosen = null; t.draw(); } });
+    }
   }
-  if (d.ratios) TA.start("chart-ratios", () => TA.ratios("chart-ratios", d.ratios));
-  if (d.protocols) TA.start("chart-protocols", () => TA.protocols(d.protocols));
-  if (d.ladders) TA.start("chart-ladder", () => TA.ladder(d.ladders));
-  if (d.distributions) TA.start("chart-distribution", () => TA.distributions(d.distributions));
 }
 for (const button of document.querySelectorAll("button[data-copy]")) {
-  button.addEventListener("click", async () => {
-    const said = button.textContent, text = button.dataset.copy === "link" ? location.href : TA.data.markdown;
-    try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Not allowed here"; }
-    setTimeout(() => { button.textContent = said; }, 1500);
-  });
+  button.addEventListener("click", () => { TA.address?.now(); TA.copy(button, button.dataset.copy === "link" ? location.href : TA.data.markdown); });
 }
-// A link to a rule opens its text; a link to a row that the filter hides shows it again.
-TA.reveal = () => {
-  const stretch = /^#t=([\d.]+),([\d.]+)$/.exec(location.hash);
-  if (stretch) return void TA.views.timeline?.made.show(Number(stretch[1]), Number(stretch[2]));
-  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (!target) return;
-  if (target.tagName === "DETAILS") target.open = true;
-  if (target.hidden) document.querySelectorAll("input[data-filters]").forEach((f) => f.clear());
-  target.scrollIntoView();
-};
-addEventListener("hashchange", TA.reveal);
-TA.reveal();
+// folded texts are on paper too
+addEventListener("beforeprint", () => document.querySelectorAll("details:not([open])").forEach((d) => { d.open = true; d.dataset.folded = ""; }));
+addEventListener("afterprint", () => document.querySelectorAll("details[data-folded]").forEach((d) => { d.open = false; delete d.dataset.folded; }));
+addEventListener("popstate", (event) => TA.reveal(!event.state));
+TA.reveal(true);

@@ -1,3 +1,9 @@
+// Shows every row of a long table.
+TA.unfold = (table) => {
+  table.classList.remove("folded");
+  table.unfolds?.remove();
+};
+
 // Tables that sort by a click on a column's title, and a field that hides the rows without a text.
 // Each row (with the rows that belong to it) is a <tbody>; cells with a number for sorting carry it in data-v.
 TA.tables = () => {
@@ -35,6 +41,13 @@ TA.tables = () => {
     });
     table.append(...bodies);
   };
+  for (const table of document.querySelectorAll("table.long")) {
+    const rows = table.tBodies.length, button = TA.button(`show all ${TA.count(rows)} rows`, () => TA.unfold(table));
+    table.classList.add("folded");
+    table.closest(".scroll").after(button);
+    button.className = "unfold";
+    table.unfolds = button;
+  }
   for (const field of document.querySelectorAll("input[data-filters]")) {
     const bodies = [...document.getElementById(field.dataset.filters).tBodies];
     const texts = new Map(bodies.map((b) => [b, (b.textContent + " " + [...b.querySelectorAll("[title]")].map((e) => e.title).join(" ")).toLowerCase()]));
@@ -47,6 +60,7 @@ TA.tables = () => {
         body.hidden = !fits;
         shown += fits;
       }
+      if (words.length) TA.unfold(document.getElementById(field.dataset.filters));
       count.textContent = words.length ? `${shown} of ${bodies.length} shown` : `${bodies.length} ${bodies.length === 1 ? "row" : "rows"}`;
     };
     field.addEventListener("input", apply);

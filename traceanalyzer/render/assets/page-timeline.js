@@ -1,281 +1,258 @@
-// The timeline: lanes of host rows and streams, arrows from launch to kernel, an overview to move in.
-TA.timeline = (found) => {
-  const LANE = 40, LABEL = 14, ARROWS = 400;
-  const begin = found.begin;
-  const us = (ns) => ns / 1000;
-  const lanes = found.lanes.map((l) => ({...l, start: TA.sums(l.start)}));
-  let first = 0;
-  for (const lane of lanes) {
-    lane.first = first;
-    first += lane.start.length;
-    // rows may overlap: the latest end so far says how far back one must look
-    lane.reach = new Float64Array(lane.start.length);
-    let latest = -Infinity;
-    for (let i = 0; i < lane.start.length; i++) lane.reach[i] = latest = Math.max(latest, lane.start[i] + lane.dur[i]);
-  }
-  const laneOf = (row) => { let i = lanes.length - 1; while (lanes[i].first > row) i--; return i; };
-  const children = new Map();
-  lanes.forEach((lane) => lane.link.forEach((call, i) => { if (call >= 0 && !children.has(call)) children.set(call, lane.first + i); }));
-  const views = found.views.flatMap((part, f) => part.map((v, e) => ({finding: f, evidence: e, from: v[0], to: v[1], at: v[2], dur: v[3]})));
-  const whole = found.windows.length === 1 && found.windows[0][0] <= begin && found.windows[0][1] >= found.end;
-  let active = null, hovered = -1;
+// A timeline in a section of the page: what is in sight, what is selected, and the hand of the reader (mouse, touch, keys).
+TA.timeline = (root, found, depth) => {
+  const part = (name) => root.querySelector(`[data-part="${name}"]`);
+  const chart = part("chart"), readout = part("readout"), live = part("live");
+  const canvas = TA.element("canvas"), context = canvas.getContext("2d");
+  const model = TA.model(found, depth);
+  const t = {root, part, chart, model, from: model.begin, to: model.end, gutter: TA.GUTTER(), shown: [], hovered: -1, selected: -1, active: null,
+    chosen: null, arrows: true, everyLane: false, listeners: []};
+  canvas.setAttribute("aria-hidden", "true");
+  const labels = TA.element("div", "lane-labels"), hl = TA.element("div", "hl"), selected = TA.element("div", "hl selected"), other = TA.element("div", "hl linked");
+  chart.append(canvas, labels, hl, selected, other);
 
-  const lower = (array, value) => { let a = 0, b = array.length; while (a < b) { const m = (a + b) >> 1; if (array[m] < value) a = m + 1; else b = m; } return a; };
-  // rows of a lane that touch [from, to], both in ns
-  const visible = (lane, from, to) => [lower(lane.reach, from), lower(lane.start, to)];
-  const top = (place, ratio) => (place * LANE + LABEL) * ratio;
-
-  const colourOf = (lane, i) => {
-    if (lane.kind === "stream") return lane.tag[i] & 4 ? TA.colour("quiet") : TA.kernelColour(lane.name[i]);
-    if (lane.kind === "calls") return TA.colour(lane.tag[i] === 1 ? "sync" : lane.tag[i] === 0 ? "host" : "line");
-    return TA.colour("line");
+  // ---- what fits: every lane at its own height, lower where there are many, fewer where they would be too low
+  const HIGH = {ranges: 26, operators: 13, calls: 16, stream: 22, depth: 24}, GAP = 5, LEAST = 9;
+  const order = () => {
+    const place = {};
+    const rank = {stream: 0, calls: 1, ranges: 2, operators: 3, depth: 4};
+    return model.lanes.map((lane) => [(place[lane.kind] = (place[lane.kind] ?? -1) + 1) * 5 + rank[lane.kind], lane]).sort((a, b) => a[0] - b[0]).map((p) => p[1]);
   };
-
-  const draw = (u) => {
-    const context = u.ctx, ratio = devicePixelRatio, box = u.bbox;
-    const from = u.scales.x.min * 1000, to = u.scales.x.max * 1000;
-    const x = (ns) => box.left + ((ns - from) / (to - from)) * box.width;
-    context.save();
-    context.textAlign = "left";
-    context.beginPath();
-    context.rect(box.left, box.top, box.width, box.height);
-    context.clip();
-    const place = (index) => box.top + top(index, ratio);
-    const bar = (LANE - LABEL - 8) * ratio;
-    if (active) {
-      context.fillStyle = TA.colour("band");
-      const left = x(active.at), width = Math.max(2 * ratio, x(active.at + active.dur) - left);
-      context.fillRect(left, box.top, width, box.height);
+  const layout = () => {
+    t.gutter = TA.GUTTER();
+    const width = Math.max(200, chart.clientWidth);
+    // the budget is what the first screen has left below the chart's top
+    const over = TA.AXIS + TA.PINS + 4, top = chart.getBoundingClientRect().top + scrollY;
+    const room = Math.max(150, Math.min(460, (t.share || 1) * (innerHeight - top - 8) - (t.below || 0))) - over;
+    const natural = (lanes) => lanes.reduce((sum, l) => sum + HIGH[l.kind] + GAP, 0);
+    let lanes = model.lanes;
+    if (!t.everyLane && innerWidth >= 640) {
+      const most = Math.max(2, Math.floor(room / (LEAST + GAP - 2)));
+      if (lanes.length > most) { const kept = new Set(order().slice(0, most)); lanes = lanes.filter((l) => kept.has(l)); }
     }
-    lanes.forEach((lane, index) => {
-      const y = place(index);
-      context.fillStyle = TA.colour("line");
-      context.fillRect(box.left, y + bar + 5 * ratio, box.width, 1);
-      if (!whole) bins(context, u, lane, y, bar, x, from, to, ratio);
-      const [a, b] = visible(lane, from, to);
-      let drawn = -Infinity;
-      context.font = TA.font(lane.kind === "ranges" ? 8.5 : 10.5);
-      context.textBaseline = "middle";
-      for (let i = a; i < b; i++) {
-        if (lane.start[i] + lane.dur[i] < from) continue;
-        const left = x(lane.start[i]), right = x(lane.start[i] + lane.dur[i]);
-        const width = Math.max(ratio, right - left);
-        if (left + width <= drawn + 0.3 * ratio && width <= ratio) continue;
-        drawn = Math.max(drawn, left + width);
-        const deep = lane.kind === "ranges" ? lane.tag[i] * 0.5 : 0;
-        const half = lane.kind === "ranges" ? 0.5 : 1;
-        context.fillStyle = colourOf(lane, i);
-        context.fillRect(left, y + deep * bar, width - (width > 4 * ratio ? 0.5 * ratio : 0), bar * half - (half < 1 ? ratio : 0));
-        if (lane.kind === "stream" && lane.tag[i] & 1) {
-          context.fillStyle = TA.colour("starved");
-          context.fillRect(left, y, Math.min(width, 2 * ratio), bar);
-        }
-        const seen = Math.min(right, box.left + box.width) - Math.max(left, box.left);
-        if (seen > 34 * ratio && half * bar > 7 * ratio) {
-          const light = lane.kind === "stream" || lane.tag[i] === 1;
-          context.fillStyle = light && !(lane.kind === "ranges") ? TA.colour("bg") : TA.colour("fg");
-          const room = Math.floor((seen - 6 * ratio) / (5.6 * ratio));
-          const name = found.names[lane.name[i]];
-          const text = name.length <= room ? name : name.slice(0, Math.max(1, room - 1)) + "\u2026";
-          context.fillText(text, Math.max(left, box.left) + 3 * ratio, y + deep * bar + (bar * half) / 2);
-        }
-      }
-    });
-    arrows(context, x, from, to, place, bar, ratio, box);
-    context.font = TA.font(11);
-    context.textBaseline = "alphabetic";
-    lanes.forEach((lane, index) => {
-      const text = lane.label + (lane.kind === "stream" || lane.kind === "calls" ? ` (${lane.total.toLocaleString("en-US")})` : "");
-      const y = place(index) - 3 * ratio;
-      context.fillStyle = TA.colour("bg");
-      context.globalAlpha = 0.75;
-      context.fillRect(box.left, y - 9 * ratio, context.measureText(text).width + 6 * ratio, 12 * ratio);
-      context.globalAlpha = 1;
-      context.fillStyle = TA.colour("muted");
-      context.fillText(text, box.left + 3 * ratio, y);
-    });
-    context.restore();
-  };
-
-  // the share of time a lane was busy, where its rows are not in this page
-  const bins = (context, u, lane, y, bar, x, from, to, ratio) => {
-    const width = (found.end - begin) / lane.busy.length;
-    const a = Math.max(0, Math.floor((from - begin) / width)), b = Math.min(lane.busy.length, Math.ceil((to - begin) / width));
-    context.fillStyle = TA.colour("quiet");
-    for (let i = a; i < b; i++) {
-      if (!lane.busy[i]) continue;
-      const middle = begin + (i + 0.5) * width;
-      if (found.windows.some((w) => middle >= w[0] && middle <= w[1])) continue;
-      const height = Math.max(ratio, (bar * lane.busy[i]) / 1000);
-      context.fillRect(x(begin + i * width), y + bar - height, Math.max(ratio, x(begin + (i + 1) * width) - x(begin + i * width)), height);
+    const fits = t.everyLane || innerWidth < 640 ? 1 : Math.min(1, room / natural(lanes));
+    const gap = fits < 1 ? Math.max(2, GAP * fits) : GAP;
+    const shrunk = fits < 1 ? (room - gap * lanes.length) / lanes.reduce((sum, l) => sum + HIGH[l.kind], 0) : 1;
+    model.lanes.forEach((lane) => { lane.y = undefined; });
+    let y = TA.AXIS + TA.PINS;
+    for (const lane of lanes) { lane.y = y; lane.h = Math.max(5, Math.floor(HIGH[lane.kind] * shrunk)); y += lane.h + gap; }
+    t.shown = lanes;
+    // one moment stands at one place in the strip and in the chart
+    const strip = part("overview");
+    if (strip) strip.style.marginLeft = `${t.gutter}px`;
+    t.width = width;
+    t.height = Math.ceil(y + 2);
+    chart.style.height = `${t.height}px`;
+    const ratio = Math.min(2, devicePixelRatio || 1);
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(t.height * ratio);
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${t.height}px`;
+    t.ratio = ratio;
+    labels.replaceChildren(...lanes.map((lane) => {
+      const counted = lane.kind === "stream" || lane.kind === "calls" ? `${lane.label} (${TA.count(lane.total)})` : lane.label;
+      const label = TA.element("span", "", counted.length * 6.2 > t.gutter - 10 ? lane.label : counted);
+      label.title = counted;
+      label.style.top = `${lane.y}px`;
+      label.style.height = label.style.lineHeight = `${lane.h + 1}px`;
+      label.style.width = `${t.gutter - 8}px`;
+      label.style.fontSize = `${Math.max(8, Math.min(11.5, lane.h + 1))}px`;
+      return label;
+    }));
+    const more = part("lanes");
+    if (more) {
+      more.hidden = !(lanes.length < model.lanes.length || t.everyLane || (fits < 0.75 && lanes.length > 6));
+      more.textContent = t.everyLane ? "fewer lanes" : lanes.length < model.lanes.length ? `all ${model.lanes.length} lanes` : "higher lanes";
     }
+    t.draw();
   };
 
-  const arrows = (context, x, from, to, place, bar, ratio, box) => {
-    const seen = [];
-    lanes.forEach((lane, index) => {
-      if (lane.kind !== "stream" || seen.length > ARROWS) return;
-      const [a, b] = visible(lane, from, to);
-      for (let i = a; i < b && seen.length <= ARROWS; i++) {
-        if (lane.link[i] >= 0 && children.get(lane.link[i]) === lane.first + i) seen.push([lane, index, i]);
-      }
-    });
-    if (seen.length > ARROWS) return void (draw.arrows = false);
-    draw.arrows = true;
-    context.lineWidth = ratio;
-    for (const [lane, index, i] of seen) {
-      const host = laneOf(lane.link[i]), call = lane.link[i] - lanes[host].first;
-      const x0 = x(lanes[host].start[call] + lanes[host].dur[call]), x1 = x(lane.start[i]);
-      const y0 = place(host) + bar, y1 = place(index);
-      const starved = lane.tag[i] & 1;
-      context.strokeStyle = context.fillStyle = TA.colour(starved ? "starved" : "host");
-      context.globalAlpha = hovered < 0 || hovered === lane.first + i || hovered === lane.link[i] ? 0.85 : 0.25;
-      context.beginPath();
-      if (x0 >= box.left && x0 <= box.left + box.width) {
-        context.moveTo(x0, y0);
-        context.bezierCurveTo(x0, (y0 + y1) / 2, x1, (y0 + y1) / 2, x1, y1);
-      } else {
-        // a launch out of sight: a stub that leans towards it, not a line across everything
-        context.moveTo(x1 + (x0 < x1 ? -9 : 9) * ratio, y1 - 13 * ratio);
-        context.lineTo(x1, y1);
-      }
-      context.stroke();
-      context.beginPath();
-      context.moveTo(x1, y1);
-      context.lineTo(x1 - 3 * ratio, y1 - 5 * ratio);
-      context.lineTo(x1 + 3 * ratio, y1 - 5 * ratio);
-      context.fill();
-    }
-    context.globalAlpha = 1;
+  // ---- drawing, once a frame
+  let waiting = 0;
+  t.draw = () => { waiting = waiting || requestAnimationFrame(() => { waiting = 0; paint(); }); };
+  const paint = () => {
+    const begun = performance.now();
+    TA.paint(t, context, t.width, t.height, t.ratio);
+    outline(hl, t.hovered);
+    outline(selected, t.selected);
+    outline(other, model.linked(t.selected >= 0 ? t.selected : t.hovered));
+    t.listeners.forEach((l) => l(t.from, t.to));
+    if (t.hovered < 0) rest();
+    t.painted = performance.now() - begun;
   };
-
-  const host = document.getElementById("chart-timeline"), readout = document.getElementById("timeline-readout");
-  const marks = [TA.element("div", "hl"), TA.element("div", "hl linked")];
-  const outline = (mark, u, row) => {
-    if (row < 0) return void (mark.style.display = "none");
-    const index = laneOf(row), lane = lanes[index], i = row - lane.first;
-    const left = u.valToPos(us(lane.start[i]), "x"), right = u.valToPos(us(lane.start[i] + lane.dur[i]), "x");
-    const a = Math.max(-3, left), b = Math.min(u.over.clientWidth + 3, right);
-    mark.style.display = b < a ? "none" : "block";
+  t.x = (ns) => t.gutter + ((ns - t.from) / (t.to - t.from)) * (t.width - t.gutter);
+  t.at = (x) => t.from + ((x - t.gutter) / (t.width - t.gutter)) * (t.to - t.from);
+  const outline = (mark, number) => {
+    if (number < 0) return void (mark.style.display = "none");
+    const r = model.row(number), a = Math.max(t.gutter - 3, t.x(r.start)), b = Math.min(t.width + 3, t.x(r.end));
+    const seen = r.lane.y !== undefined && b >= t.gutter - 1 && a <= t.width + 1;
+    mark.style.display = seen ? "block" : "none";
+    if (!seen) return;
     mark.style.left = `${a - 2}px`;
     mark.style.width = `${Math.max(2, b - a) + 4}px`;
-    mark.style.top = `${top(index, 1) - 2}px`;
-    mark.style.height = `${LANE - LABEL - 8 + 4}px`;
+    mark.style.top = `${r.lane.y - 2}px`;
+    mark.style.height = `${r.lane.h + 4}px`;
   };
-  const linkOf = (row) => {
-    if (row < 0) return -1;
-    const lane = lanes[laneOf(row)];
-    return lane.kind === "stream" ? lane.link[row - lane.first] : children.get(row) ?? -1;
+  t.name = (finding) => document.querySelector(`#finding-${finding + 1} h3`)?.dataset.code || "a finding";
+  const rest = () => {
+    const where = t.active && t.active.finding >= 0 ? `At the evidence of ${t.name(t.active.finding)}` : "In sight";
+    const text = `${where}: ${TA.moment(Math.round(t.from))} to ${TA.moment(Math.round(t.to))} (${TA.length(t.to - t.from)}).` + (t.arrows ? "" : " Arrows appear closer in.");
+    if (readout.textContent !== text) readout.textContent = text;
   };
-  const describe = (row) => {
-    const lane = lanes[laneOf(row)], i = row - lane.first;
-    const what = {stream: lane.tag[i] & 4 ? "copy or fill" : "kernel", calls: ["launch", "synchronise", "call"][lane.tag[i]], operators: "operator", ranges: "range"}[lane.kind];
-    return `${what} ${found.names[lane.name[i]]} at ${TA.us(us(lane.start[i]), 0.001)} us, ${TA.us(us(lane.dur[i]), 0.001)} us long (${lane.label})`;
+  t.say = (text) => { live.textContent = text; };
+
+  // ---- the stretch in sight
+  const least = Math.min(50, model.end - model.begin);
+  t.show = (from, to, quiet) => {
+    if (to - from < least) { const middle = (from + to) / 2; from = middle - least / 2; to = middle + least / 2; }
+    const low = t.low ?? model.begin, high = t.high ?? model.end;
+    if (to - from >= high - low) { from = low; to = high; }
+    if (from < low) { to += low - from; from = low; }
+    if (to > high) { from -= to - high; to = high; }
+    if (from === t.from && to === t.to) return;
+    t.from = from;
+    t.to = to;
+    t.draw();
+    if (!quiet && t.moved) t.moved();
   };
-  const resting = () => {
-    const [a, b] = made.range();
-    const where = active ? `At the evidence of ${findingName(active.finding)}` : "Timeline";
-    readout.textContent = `${where}: ${TA.us(a, 0.001)} to ${TA.us(b, 0.001)} us from the start of the trace (${TA.us(b - a)} us).`
-      + (draw.arrows === false ? ` Arrows are drawn where up to ${ARROWS} are in sight: zoom in.` : "");
+  t.range = () => [t.from, t.to];
+  t.whole = () => t.from <= (t.low ?? model.begin) && t.to >= (t.high ?? model.end);
+  t.zoom = (factor, at) => {
+    const middle = at === undefined ? (t.from + t.to) / 2 : at;
+    t.show(middle - (middle - t.from) * factor, middle + (t.to - middle) * factor);
   };
-  const findingName = (number) => {
-    const title = document.querySelector(`#finding-${number} h3 a`) || document.querySelector(`#finding-${number} h3`);
-    return title ? title.textContent.trim().split(/\s/)[0] : "a finding";
+  t.pan = (share) => { const by = (t.to - t.from) * share; t.show(t.from + by, t.to + by); };
+  t.follow = (listener) => { t.listeners.push(listener); listener(t.from, t.to); };
+  t.open = (view) => { t.active = view; t.show(view.from, view.to); t.draw(); };
+  t.reset = () => { t.active = null; t.show(-Infinity, Infinity); t.draw(); };
+
+  // ---- what is under a point, what is selected
+  const under = (event) => {
+    const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+    const lane = t.shown.find((l) => y >= l.y - 2 && y <= l.y + l.h + 2);
+    if (!lane || x < t.gutter) return {lane: x < t.gutter ? null : lane, x, row: -1};
+    const slack = ((t.to - t.from) * (event.pointerType === "touch" ? 8 : 3)) / (t.width - t.gutter);
+    return {lane, x, row: lane.start.length ? model.nearest(lane, t.at(x), slack) : -1};
   };
-  const hover = (u) => {
-    const {left, top: y} = u.cursor;
-    let row = -1;
-    if (left >= 0 && y >= 0) {
-      const index = Math.floor(y / LANE), lane = lanes[index];
-      if (lane) {
-        const at = u.posToVal(left, "x") * 1000, slack = ((u.scales.x.max - u.scales.x.min) * 1000 * 2) / u.over.clientWidth;
-        const [a, b] = visible(lane, at - slack, at + slack);
-        let best = Infinity;
-        for (let i = Math.max(a, b - 2000); i < b; i++) {
-          const away = Math.max(lane.start[i] - at, at - lane.start[i] - lane.dur[i], 0);
-          if (away <= slack && (away < best || (away === best && lane.kind !== "stream"))) { best = away; row = lane.first + i; }
-        }
-      }
+  t.select = (number, {move = true, quiet = false} = {}) => {
+    t.selected = number;
+    if (number >= 0) {
+      const r = model.row(number), wide = t.to - t.from;
+      if (r.lane.y === undefined) { t.everyLane = true; layout(); }
+      if (move && (r.end < t.from + wide * 0.02 || r.start > t.to - wide * 0.02)) t.show(r.start + r.dur / 2 - wide / 2, r.start + r.dur / 2 + wide / 2);
     }
-    const linked = linkOf(row);
-    outline(marks[0], u, row);
-    outline(marks[1], u, linked);
+    TA.panel(t, number);
+    t.draw();
+    if (!quiet && t.chose) t.chose();
+  };
+  const describe = (number) => {
+    const r = model.row(number);
+    return `${model.kind(r)} ${model.names[r.name]} at ${TA.moment(r.start)}, ${TA.length(r.dur)} long (${r.lane.label})`;
+  };
+  const hover = (event) => {
+    const {lane, x, row} = under(event);
+    const before = t.hovered;
+    t.hovered = row;
     if (row >= 0) {
-      const lane = lanes[laneOf(row)];
-      let text = describe(row);
-      if (linked >= 0) text += (lane.kind === "stream" ? "; launched by " : "; launches ") + describe(linked);
-      if (lane.kind === "stream" && lane.tag[row - lane.first] & 1) text += "; met an empty stream";
-      readout.textContent = text + ".";
-    } else if (hovered >= 0) resting();
-    if ((row >= 0) !== (hovered >= 0) || row !== hovered) { hovered = row; u.redraw(false, false); }
+      const linked = model.linked(row), r = model.row(row);
+      readout.textContent = describe(row) + (linked < 0 ? "" : (r.lane.kind === "stream" ? "; launched by " : "; launches ") + describe(linked))
+        + (r.lane.kind === "stream" && r.tag & 1 ? "; met an empty stream" : "") + ".";
+    } else if (lane && lane.kind === "depth") {
+      const at = TA.lower(lane.at, t.at(x) + 1) - 1;
+      readout.textContent = `${lane.label} at ${TA.moment(Math.round(t.at(x)))}: ${at < 0 ? 0 : lane.depth[at]} queued (most in sight ${lane.most}).`;
+    } else rest();
+    if (row !== before) t.draw();
   };
-
-  let made = null, moving = false;
-  const listeners = [];
-  made = TA.chart(host, {
-    low: us(begin), high: us(found.end), height: lanes.length * LANE + 62, draw, hover, padding: TA.GUTTER,
-    axes: TA.axes("us from the start of the trace", {show: false}),
-    moved: (min, max) => {
-      if (!made || moving) return;
-      moving = true;
-      listeners.forEach((l) => l(min, max));
-      moving = false;
-      requestAnimationFrame(resting);
-    },
-  });
-  marks.forEach((m) => made.chart.over.append(m));
-  const follow = (listener) => { listeners.push(listener); listener(...made.range()); };
-
-  const open = (view) => { active = view; made.show(us(view.from), us(view.to)); made.chart.redraw(false, false); requestAnimationFrame(resting); };
-  const step = (by) => {
+  t.describe = describe;
+  // rows in the order of time on a lane, lanes in the order of the chart
+  const move = (sideways, down) => {
+    const lanes = t.shown.filter((l) => l.start.length);
+    if (!lanes.length) return;
+    if (t.selected < 0) {
+      const lane = lanes.find((l) => l.kind === "stream") || lanes[0];
+      const [a, b] = model.visible(lane, t.from, t.to);
+      return t.select(lane.first + Math.max(0, Math.min(lane.start.length - 1, a < b ? a : TA.lower(lane.start, t.from))));
+    }
+    const r = model.row(t.selected);
+    if (sideways) return t.select(r.lane.first + Math.max(0, Math.min(r.lane.start.length - 1, r.i + sideways)));
+    const place = lanes.indexOf(r.lane), next = lanes[Math.max(0, Math.min(lanes.length - 1, place + down))];
+    if (next === r.lane) return;
+    const after = TA.lower(next.start, r.start);
+    t.select(next.first + Math.min(next.start.length - 1, after));
+  };
+  t.step = (by) => {
+    const views = model.views;
     if (!views.length) return;
-    const now = views.indexOf(active);
-    open(views[now < 0 ? (by > 0 ? 0 : views.length - 1) : (now + by + views.length) % views.length]);
+    const now = views.indexOf(t.active);
+    const view = views[now < 0 ? (by > 0 ? 0 : views.length - 1) : (now + by + views.length) % views.length];
+    t.selected = -1;
+    TA.panel(t, -1);
+    t.open(view);
+    t.say(`Finding ${view.finding + 1}, ${t.name(view.finding)}, evidence ${view.evidence + 1}: at ${TA.moment(view.at)}, ${TA.length(view.dur)} long.`);
+    if (t.found) t.found(view);
   };
-  const reset = made.actions.reset;
-  Object.assign(made.actions, {next: () => step(1), previous: () => step(-1), n: () => step(1), p: () => step(-1), reset: () => { active = null; reset(); }});
-  TA.tools("timeline", () => made);
-  if (!views.length) document.querySelectorAll('[data-do="next"], [data-do="previous"]').forEach((b) => b.remove());
+  // arrows go from finding to finding; with a row selected, from row to row
+  const sideways = (by) => (t.selected >= 0 || !model.views.length ? move(by, 0) : t.step(by));
 
-  const jump = (event, view) => {
-    event.preventDefault();
-    open(view);
-    document.getElementById("timeline").scrollIntoView({behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
-    host.focus({preventScroll: true});
+  const focus = () => {
+    if (t.selected >= 0) { const r = model.row(t.selected); t.show(r.start - r.dur, r.end + r.dur); } else if (t.active) t.open(t.active);
   };
-  for (const link of document.querySelectorAll("a[data-view]")) {
-    const [f, e] = link.dataset.view.split(".").map(Number);
-    const view = views.find((v) => v.finding === f && v.evidence === e);
-    if (view) link.addEventListener("click", (event) => jump(event, view));
-  }
-  for (const link of document.querySelectorAll("a[data-pause]")) {
-    const [d, p] = link.dataset.pause.split(".").map(Number), v = (found.pauses[d] || [])[p];
-    if (v) link.addEventListener("click", (event) => jump(event, {finding: -1, from: v[0], to: v[1], at: v[2], dur: v[3]}));
-  }
-  TA.overview({found, lanes, views, whole, made, follow});
-  // pins: the number of a finding over its first evidence, linked to the finding
+  const clear = () => {
+    if (t.selected >= 0) t.select(-1);
+    else if (t.chosen) { t.search?.clear(); TA.light(null); } else { t.active = null; t.draw(); chart.blur(); }
+  };
+  t.actions = {
+    in: () => t.zoom(0.5), out: () => t.zoom(2), left: () => t.pan(-0.25), right: () => t.pan(0.25), reset: t.reset, next: () => t.step(1), previous: () => t.step(-1),
+    lanes: () => { t.everyLane = !t.everyLane; layout(); },
+  };
+  const keys = {
+    w: () => t.zoom(1 / 1.4, t.pointer), s: () => t.zoom(1.4, t.pointer), a: () => t.pan(-0.12), d: () => t.pan(0.12), "+": t.actions.in, "=": t.actions.in, "-": t.actions.out,
+    _: t.actions.out, 0: t.reset, Home: t.reset, n: () => t.step(1), p: () => t.step(-1), f: focus, Escape: clear, "/": () => t.search?.open(),
+    ArrowLeft: () => sideways(-1), ArrowRight: () => sideways(1), ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1),
+    ".": () => move(1, 0), ",": () => move(-1, 0), Enter: () => (t.selected >= 0 ? focus() : move(0, 0)),
+  };
+  t.key = (event) => {
+    const act = !event.ctrlKey && !event.metaKey && !event.altKey && keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!act) return;
+    act();
+    event.preventDefault();
+  };
+  chart.addEventListener("keydown", (event) => { if (event.target === chart) t.key(event); });
+
+  TA.gestures(t, {under, hover, rest});
+  for (const button of root.querySelectorAll("[data-do]")) button.addEventListener("click", () => t.actions[button.dataset.do]?.());
+  if (!model.views.length) root.querySelectorAll('[data-do="next"], [data-do="previous"]').forEach((b) => b.remove());
+  TA.overview(t);
+  TA.pins(t);
+  t.layout = layout;
+  layout();
+  let before = innerHeight;
+  new ResizeObserver(() => {
+    if (chart.clientWidth > 0 && (Math.abs(chart.clientWidth - t.width) > 1 || innerHeight !== before)) { before = innerHeight; layout(); }
+  }).observe(chart);
+  addEventListener("resize", () => { if (innerHeight !== before) { before = innerHeight; layout(); } });
+  TA.redraws.push(t.draw);
+  return t;
+};
+
+// Numbers of findings over their first evidence, each at a place of its own, linked to the finding.
+TA.pins = (t) => {
+  const {views} = t.model;
   const pins = views.filter((v, i) => views.findIndex((o) => o.finding === v.finding) === i).map((v) => {
     const pin = TA.element("a", "pin", String(v.finding + 1));
-    pin.href = `#finding-${v.finding}`;
-    pin.title = findingName(v.finding);
-    made.chart.over.append(pin);
+    pin.href = `#finding-${v.finding + 1}`;
+    pin.title = pin.ariaLabel = `Finding ${v.finding + 1}: ${t.name(v.finding)}`;
+    t.chart.append(pin);
     return [pin, v];
+  }).sort((a, b) => a[1].at - b[1].at);
+  const WIDE = 20;
+  t.follow(() => {
+    let last = -Infinity;
+    for (const [pin, v] of pins) {
+      const seen = v.at + v.dur >= t.from && v.at <= t.to;
+      pin.style.display = seen ? "block" : "none";
+      if (!seen) continue;
+      last = Math.max(last + WIDE, t.gutter + 2, Math.min(t.x(v.at + v.dur / 2) - WIDE / 2, t.width - WIDE));
+      pin.style.left = `${last}px`;
+    }
   });
-  follow((min, max) => pins.forEach(([pin, v]) => {
-    const at = us(v.at);
-    pin.style.display = at < min || at > max ? "none" : "block";
-    pin.style.left = `${(100 * (at - min)) / (max - min)}%`;
-  }));
-  // the stretch in sight is in the address, so that it can be linked to; the whole trace needs none
-  let waiting = 0;
-  follow((min, max) => {
-    clearTimeout(waiting);
-    waiting = setTimeout(() => {
-      const everything = min <= us(begin) && max >= us(found.end);
-      if (everything && !location.hash.startsWith("#t=")) return;
-      try { history.replaceState(null, "", everything ? location.pathname : `#t=${min.toFixed(3)},${max.toFixed(3)}`); } catch { /* a page without an address */ }
-    }, 400);
-  });
-  resting();
-  return {made, follow, open, views};
 };

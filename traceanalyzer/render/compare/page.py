@@ -6,22 +6,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from traceanalyzer.render import format as show
 from traceanalyzer.render.base import Compared, RenderSettings
 from traceanalyzer.render.blocks import LADDER_TITLES, Block
 from traceanalyzer.render.compare import blocks as parts
 from traceanalyzer.render.compare import units
+from traceanalyzer.render.compare.charts import protocol_chart, unit_ratios, work_ratios
+from traceanalyzer.render.compare.markdown import render_comparison_markdown
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.page.assets import page_assets, page_data
-from traceanalyzer.render.page.charts import NAME, distribution_data
 from traceanalyzer.render.page.content import clean_block, finding_card
+from traceanalyzer.render.page.svg import RowChart, distribution_chart
 from traceanalyzer.render.page.templates import render_template
 from traceanalyzer.report.charts.model import ComparisonFigures
-from traceanalyzer.report.compare.model import ComparisonData, KernelComparison, OpComparison
+from traceanalyzer.report.compare.model import ComparisonData
 
 ROWS = 500
-RATIOS = 30
-LADDERS = 12
+LADDERS, UNITS = 12, 4
+POPULATIONS = {
+    "base self-time": "base", "head self-time": "head", "base dispatch": "base", "head dispatch": "head",
+}  # fmt: skip
+"""One colour for each side."""
 
 
 def render_comparison_page(
@@ -40,7 +44,7 @@ def render_comparison_page(
     )
     context: dict[str, Any] = {
         "assets": assets,
-        "title": terminal(headline[:200] + f" - {first.head.name} against {first.base.name}", 400),
+        "title": terminal(f"{_names(found)}: {headline[:200]}", 400),
         "status": _overall(found),
         "status_word": parts.STATUS_WORDS[_overall(found)],
         "headline": terminal(_behind_the_word(headline, _overall(found)), 4000),
@@ -48,10 +52,27 @@ def render_comparison_page(
         "rules": list(rules.values()),
         "conditions": terminal(parts.conditions(first), 4000),
     }
-    data = _data(found, figures, several)
-    context["has"] = set(data)
-    context["data"] = page_data(data)
+    suffixes = [f" ({d.head.name})" if several else "" for d in found]
+    context["ratios"] = [chart for d, s in zip(found, suffixes, strict=True) for chart in _ratio_charts(d, s)]
+    context["protocols"] = [
+        chart
+        for d, s in zip(found, suffixes, strict=True)
+        for op in d.ops[:LADDERS]
+        if op.winners and (chart := protocol_chart(op, s)) is not None
+    ]
+    context["distributions"] = [
+        distribution_chart(replace(x, title=x.title + s), POPULATIONS)
+        for s, f in zip(suffixes, figures, strict=True)
+        for x in f.distributions
+    ]
+    context["data"] = page_data({"markdown": render_comparison_markdown(found)})
     return render_template("comparison.html.j2", context)
+
+
+def _names(found: Sequence[ComparisonData]) -> str:
+    """Return base and head by name."""
+    heads = found[0].head.name if len(found) == 1 else f"{len(found)} runs"
+    return f"{found[0].base.name} \u2192 {heads}"
 
 
 def _behind_the_word(headline: str, status: str) -> str:
@@ -90,6 +111,12 @@ def _comparison(data: ComparisonData, number: int, several: bool, texts: set[str
     }
 
 
+def _ratio_charts(data: ComparisonData, suffix: str) -> list[RowChart]:
+    """Return the four ratios of each unit, and those of the operations and kernels."""
+    charts = [unit_ratios(u, u.name + suffix) for u in data.units[:UNITS]]
+    return [c for c in (*charts, work_ratios(data, suffix)) if c is not None]
+
+
 def _cleaned(blocks: Sequence[Block | None]) -> list[Block]:
     return [clean_block(b) for b in blocks if b is not None]
 
@@ -109,62 +136,6 @@ def _winners(data: ComparisonData) -> Block | None:
             rows.append([title, winner, turned])
     note = [] if data.rank_inversion else ["no protocol turns the order that self-time shows"]
     return Block("Winner under each protocol, over all operations", ["protocol", "winner", ""], rows, notes=note)
-
-
-def _data(found: Sequence[ComparisonData], figures: Sequence[ComparisonFigures], several: bool) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    ratios = [row for d in found for row in _ratios(d, f" ({d.head.name})" if several else "")]
-    if ratios:
-        result["ratios"] = ratios
-    protocols = [
-        {"title": terminal(op.short_name + (f" ({d.head.name})" if several else ""), NAME), "rows": _protocols(op)}
-        for d in found
-        for op in d.ops[:LADDERS]
-        if op.winners
-    ]
-    if protocols:
-        result["protocols"] = protocols
-    distributions = [
-        distribution_data(replace(x, title=x.title + (f" ({d.head.name})" if several else "")))
-        for d, f in zip(found, figures, strict=True)
-        for x in f.distributions
-    ]
-    if distributions:
-        result["distributions"] = distributions
-    return result
-
-
-def _ratios(data: ComparisonData, suffix: str) -> list[dict[str, Any]]:
-    rows: list[OpComparison | KernelComparison] = [op for op in data.ops if op.ratio is not None]
-    labels = [op.short_name for op in rows]
-    with_ratio = [k for k in data.kernels if k.ratio is not None]
-    rows += with_ratio
-    labels += [f"kernel {name}" for name in parts.kernel_labels(with_ratio)]
-    result = [
-        {
-            "label": terminal(label + suffix, NAME), "ratio": r.ratio,
-            "low": r.ratio_ci95[0] if r.ratio_ci95 else None, "high": r.ratio_ci95[1] if r.ratio_ci95 else None, "verdict": r.verdict or "",
-        }
-        for label, r in zip(labels, rows[:RATIOS], strict=False)
-    ]  # fmt: skip
-    if data.geomean_ratio is not None and len(rows) > 1:
-        low, high = data.geomean_ci95 or (None, None)
-        label = f"geometric mean over {data.basis}" + terminal(suffix, NAME)
-        result.append({"label": label, "ratio": data.geomean_ratio, "low": low, "high": high, "verdict": ""})
-    return result
-
-
-def _protocols(op: OpComparison) -> list[dict[str, Any]]:
-    rows = []
-    for protocol, title in LADDER_TITLES.items():
-        base, head, winner = op.base_readings.get(protocol), op.head_readings.get(protocol), op.winners.get(protocol)
-        if winner is not None and base and head is not None:
-            text = f"{winner}{' wins' if winner != 'tie' else ''}{', the order turns' if protocol in op.flips else ''}"
-            rows.append(
-                {"label": f"{title}: {show.us(base)} > {show.us(head)} us", "ratio": head / base, "low": None, "high": None,
-                 "verdict": winner, "text": text}
-            )  # fmt: skip
-    return rows
 
 
 def page_comparison(results: Sequence[Compared], settings: RenderSettings) -> str:

@@ -10,28 +10,24 @@ from typing import Any
 
 from traceanalyzer.render.json_v1 import dump
 
-LIBRARY = "uPlot 1.6.32"
 _SCRIPTS = (
     "page-base.js",
     "page-tables.js",
+    "page-model.js",
+    "page-paint.js",
+    "page-gestures.js",
+    "page-panel.js",
+    "page-address.js",
     "page-timeline.js",
-    "page-overview.js",
-    "page-depth.js",
-    "page-distribution.js",
-    "page-ladder.js",
-    "page-ratios.js",
     "page-main.js",
 )
-_STYLES = ("uPlot.min.css", "page.css")
+_STYLES = ("page.css",)
 
 
 @dataclass(frozen=True)
 class PageAssets:
     """Texts to put into a page exactly as they are, and the Content-Security-Policy with their hashes."""
 
-    library: str
-    library_name: str
-    library_licence: str
     script: str
     style: str
     policy: str
@@ -39,18 +35,17 @@ class PageAssets:
 
 @lru_cache(maxsize=1)
 def page_assets() -> PageAssets:
-    """Return the assets. Nothing but the two scripts and the style sheet may run or apply, and nothing may be fetched."""
-    library = _asset("uPlot.iife.min.js")
+    """Return the assets. Nothing but the script and the style sheet may run or apply, and nothing may be fetched."""
     script = '"use strict";\n' + "".join(map(_asset, _SCRIPTS))
     style = "".join(map(_asset, _STYLES))
-    for text, end in ((library, "</script"), (script, "</script"), (style, "</style")):
+    for text, end in ((script, "</script"), (style, "</style")):
         if end in text.lower() or "<!--" in text or "\r" in text:
             raise AssertionError("an asset would end its own element")
     policy = (
-        f"default-src 'none'; script-src {_hash(library)} {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    return PageAssets(library, LIBRARY, _asset("uPlot.LICENSE").strip(), script, style, policy)
+    return PageAssets(script, style, policy)
 
 
 def page_data(value: Any) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
-from traceanalyzer.render.blocks import LADDER_TITLES, short_names
+import numpy as np
+
+from traceanalyzer.render.blocks import LADDER_TITLES
 from traceanalyzer.render.escape import terminal
+from traceanalyzer.render.ledger import word
 from traceanalyzer.render.measured import TITLES
-from traceanalyzer.report.charts.model import DepthSeries, Distribution, Lane, Timeline
+from traceanalyzer.report.charts.model import DepthSeries, Lane, Timeline
 from traceanalyzer.report.model import ReportData
 from traceanalyzer.report.units import OpRow
 
@@ -23,12 +27,6 @@ def report_figures(report: ReportData) -> dict[str, Any]:
             result["timeline"] = _timeline(figures.timeline)
         if figures.depth:
             result["depth"] = [_depth(d) for d in figures.depth]
-        if figures.distributions:
-            result["distributions"] = [distribution_data(d) for d in figures.distributions]
-    short = short_names(report)
-    ladders = [ladder_data(op, short.get(op.name, op.name)) for op in report.ops if has_ladder(op)]
-    if ladders:
-        result["ladders"] = ladders
     return result
 
 
@@ -39,34 +37,10 @@ def has_ladder(op: OpRow) -> bool:
     )
 
 
-def ladder_data(op: OpRow, name: str) -> dict[str, Any]:
-    """Return the readings of one operation in us, protocol by protocol."""
-    return {
-        "title": terminal(name, NAME),
-        "self": op.self_time_p50_us,
-        "rows": [
-            [title, op.readings.get(p), op.readings_replayed.get(p), op.readings_measured.get(p)]
-            for p, title in protocol_titles(op).items()
-        ],
-    }  # fmt: skip
-
-
 def protocol_titles(op: OpRow) -> dict[str, str]:
     """Return the protocols of the ladder, then those that only a capture measured, with their titles."""
     extra = [p for p in op.readings_measured if p not in LADDER_TITLES]
     return {**LADDER_TITLES, **{p: terminal(TITLES.get(p, p.replace("_", " ")), 60) for p in extra}}
-
-
-def distribution_data(found: Distribution) -> dict[str, Any]:
-    """Return one distribution, in ns."""
-    return {
-        "title": terminal(found.title, NAME), "kind": found.kind, "log": found.logarithmic, "edges": found.edges_ns,
-        "bands": [
-            {"label": b.label, "n": b.n, "p50": b.p50_ns, "counts": b.counts, "samples": _differences(b.samples_ns), "below": b.below}
-            for b in found.bands
-        ],
-        "marks": [{"label": m.label, "at": m.at_ns} for m in found.marks],
-    }  # fmt: skip
 
 
 def _timeline(found: Timeline) -> dict[str, Any]:
@@ -78,23 +52,50 @@ def _timeline(found: Timeline) -> dict[str, Any]:
         "lanes": [_lane(lane) for lane in found.lanes],
         "views": [[[v.from_ns, v.to_ns, v.at_ns, v.dur_ns] for v in part] for part in found.views],
         "pauses": [[[v.from_ns, v.to_ns, v.at_ns, v.dur_ns] for v in part] for part in found.pauses],
+        "causes": [[word(cls), terminal(name, NAME)] for cls, name in found.causes],
+        "noCauses": not found.causes_known,
     }
 
 
 def _lane(lane: Lane) -> dict[str, Any]:
     return {
-        "kind": lane.kind, "label": terminal(lane.label, 60), "total": lane.total, "busy": lane.busy_permille, "start": _differences(lane.start_ns),
-        "dur": lane.dur_ns, "name": lane.name, "tag": lane.tag, "link": lane.link,
+        "kind": lane.kind, "label": terminal(lane.label, 60), "total": lane.total, "busy": packed(lane.busy_permille), "start": packed(_differences(lane.start_ns)),
+        "dur": packed(lane.dur_ns), "name": packed(lane.name), "tag": packed(lane.tag), "link": packed(_differences(lane.link)),
+        "gapAt": packed(_differences(lane.gap_at)), "gap": packed(lane.gap_ns), "gapCause": packed(lane.gap_cause),
     }  # fmt: skip
 
 
 def _depth(found: DepthSeries) -> dict[str, Any]:
     return {
-        "label": terminal(found.label, 60), "at": _differences(found.at_ns), "depth": found.depth, "starved": _differences(found.starved_ns),
-        "starvedTotal": found.starved,
+        "label": terminal(found.label, 60), "at": packed(_differences(found.at_ns)), "depth": packed(found.depth),
+        "starved": packed(_differences(found.starved_ns)), "starvedTotal": found.starved,
     }  # fmt: skip
 
 
 def _differences(values: list[int]) -> list[int]:
     """Return each value's difference to the one before it; the first stays."""
     return [b - a for a, b in zip([0, *values], values, strict=False)]
+
+
+def packed(values: list[int]) -> str:
+    """Return integers as base64 of variable-length bytes: seven bits each, the lowest first, the sign in the first bit.
+
+    Less than half of what digits and commas take. ``TA.unpack`` reads it.
+    """
+    if not values:
+        return ""
+    left = np.array(values, dtype=np.int64)
+    left = np.where(left < 0, -2 * left - 1, 2 * left).astype(np.uint64)
+    digits = []
+    for _ in range(10):
+        digits.append((left & np.uint64(127)).astype(np.uint8))
+        left >>= np.uint64(7)
+        if not left.any():
+            break
+    table = np.stack(digits, axis=1)
+    # of each value the digits up to its last one that is not zero
+    last = table.shape[1] - 1 - np.argmax((table != 0)[:, ::-1], axis=1)
+    last[~(table != 0).any(axis=1)] = 0
+    place = np.arange(table.shape[1])
+    table[place < last[:, None]] |= 128
+    return base64.b64encode(table[place <= last[:, None]].tobytes()).decode()

@@ -14,13 +14,15 @@ from traceanalyzer.render.measured import conditions_lines, measured_in
 from traceanalyzer.render.opinion import opinion
 from traceanalyzer.render.page.assets import page_assets, page_data
 from traceanalyzer.render.page.charts import has_ladder, protocol_titles, report_figures
+from traceanalyzer.render.page.kernel_table import CELLS, COLUMNS, OPEN, kernel_notes, kernel_rows
+from traceanalyzer.render.page.ladder import ladder_chart
+from traceanalyzer.render.page.svg import distribution_chart, overview
 from traceanalyzer.render.page.templates import render_template
 from traceanalyzer.report.charts.model import Timeline
 from traceanalyzer.report.model import FindingRow, LedgerRow, ReportData
-from traceanalyzer.report.units import KernelRow, OpRow
+from traceanalyzer.report.units import OpRow
 
-ROWS = 2000
-VARIANTS = 20
+ROWS = 400
 LADDERS = 12
 MOST_BARS, MOST_PARTS, CAUSES = 4, 6, 30
 MOST_QUOTED, LEAST_CALLS, MOST_KERNELS = 3, 3, 8
@@ -30,12 +32,9 @@ _COLOURS = {
     "synchronise": "wait", "copy_call": "wait", "allocation": "memory", "device_gap": "device", "device_wait": "device", "inside_launch": "device",
 }  # fmt: skip
 """One colour for a family of causes."""
-NAME, FULL_NAME, SENTENCE = 120, 1000, 4000
+NAME, SENTENCE = 120, 4000
+POPULATIONS = {"self-time": "self", "dispatch": "call", "event pair": "reading"}
 _WORDS = {"ok": "OK", "suspect": "Suspect", "cannot-judge": "Cannot judge"}
-_KERNEL_COLUMNS = [
-    ("kernel", "name"), ("self p50", ""), ("95% CI", ""), ("n", ""), ("total", ""), ("share", ""), ("dispatch p50", ""), ("event pair reads", ""),
-    ("inflation", ""), ("starved", ""), ("self of reading", ""), ("queue", "text"),
-]  # fmt: skip
 
 
 def render_page(report: ReportData, *, top: int = ROWS) -> str:
@@ -47,7 +46,7 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
     short = blocks.short_names(report)
     context: dict[str, Any] = {
         "assets": assets,
-        "title": _text(f"{report.verdict.headline[:200]} - {report.trace.name}", 300),
+        "title": _text(f"{report.trace.name}: {report.verdict.headline[:200]}", 400),
         "status": report.verdict.status,
         "status_word": _WORDS[report.verdict.status],
         "headline": _headline(report),
@@ -59,21 +58,26 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
         "causes": _blocks(*(p for p in ledger.full_ledger(report, CAUSES) if isinstance(p, blocks.Block))),
         "facts": _facts(report),
         "findings": _findings(report, timeline),
-        "kernels": [_kernel(k) for k in report.kernels[:top]],
-        "kernel_columns": _KERNEL_COLUMNS,
-        "kernel_notes": _kernel_notes(report, top),
+        "kernels": kernel_rows(report, top),
+        "kernel_columns": COLUMNS,
+        "variant_columns": CELLS,
+        "open_rows": OPEN,
+        "kernel_notes": kernel_notes(report, top),
         "timeline": timeline is not None,
+        "overview": overview(timeline) if timeline else None,
         "timeline_notes": _timeline_notes(timeline) if timeline else [],
-        "evidence_tools": _evidence_tools(),
         "depth_notes": _depth_notes(report),
         "stream_tables": _blocks(blocks.streams(report, 200)),
         "operations": next(iter(_blocks(blocks.ops(report, 200))), None),
         "ladders": [
-            {"table": clean_block(_ladder(op, short.get(op.name, op.name), _is_wrong(report, op)))} for op in ladders
+            {
+                "table": clean_block(_ladder(op, short.get(op.name, op.name), _is_wrong(report, op))),
+                "chart": ladder_chart(op, short.get(op.name, op.name), _is_wrong(report, op)),
+            }
+            for op in ladders
         ],
         "ladder_notes": _ladder_notes(report),
-        "distributions": bool(figures and figures.distributions),
-        "samples": 400,
+        "distributions": [distribution_chart(d, POPULATIONS) for d in figures.distributions] if figures else [],
         "distribution_notes": [
             f"not drawn: {show.count(figures.distributions_left_out)} more, the smallest operations and kernels"
         ]
@@ -211,7 +215,7 @@ def _sections(context: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _findings(report: ReportData, timeline: Timeline | None) -> list[dict[str, Any]]:
-    rows = {k.name: (f"k-{i}", k.short_name) for i, k in enumerate(report.kernels[:ROWS])}
+    rows = {k.name: (f"kernel-{i}", k.short_name) for i, k in enumerate(report.kernels[:ROWS], 1)}
     texts = {r.code for r in report.figures.rules} if report.figures else set()
     return [
         finding_card(f, f"{n}" if timeline and n < len(timeline.views) else "", rows, texts)
@@ -226,7 +230,7 @@ def finding_card(found: FindingRow, views: str, rows: dict[str, tuple[str, str]]
         "has_text": found.rule in texts, "message": _text(found.message), "numbers": number_items(found),
         "evidence": [
             {
-                "view": f"{views}.{i}" if views and i < 3 else "", "at": f"{e.at_us:,.3f}", "length": show.us(e.dur_us) if e.dur_us else "",
+                "view": f"{views}.{i}" if views and i < 3 else "", "at": show.moment(e.at_us), "length": show.time(e.dur_us) if e.dur_us else "",
                 "what": _text(rows.get(e.what, ("", e.what))[1], NAME), "row": rows.get(e.what, ("", ""))[0], "note": _text(e.note, 400),
             }
             for i, e in enumerate(found.evidence)
@@ -245,46 +249,6 @@ def number_items(found: FindingRow) -> list[tuple[str, str]]:
     return items
 
 
-def _kernel(k: KernelRow) -> dict[str, Any]:
-    inside = k.in_graph == k.count
-    ratio = None if k.inflation is None else max(0.0, min(100.0, round(100 / k.inflation, 1))) if k.inflation else None
-    return {
-        "label": _text(k.short_name.strip() or "(no name)", NAME),
-        "full": _text(k.name, FULL_NAME) + (f" {_text(k.config, 200)}" if k.config else ""),
-        "cells": _cells(k),
-        "bar": ratio,
-        "queue": "in graph" if inside else _text(show.queue(k.queue, k.grade), 40),
-        "reason": _text(k.queue_reason, 300),
-        "variants": [
-            {"label": _text(v.config or "configuration not recorded", 200), "cells": _cells(v)}
-            for v in k.variants[:VARIANTS]
-        ],
-    }
-
-
-def _cells(k: KernelRow) -> list[tuple[str, float | None]]:
-    return [
-        (show.us(k.p50_us), k.p50_us), (show.interval(k.p50_ci95_us), k.p50_ci95_us[0] if k.p50_ci95_us else None), (show.count(k.count), k.count),
-        (show.us(k.total_us), k.total_us), (show.percent(k.share), k.share), (show.us(k.dispatch_p50_us), k.dispatch_p50_us),
-        (show.us(k.event_reading_us), k.event_reading_us), (show.ratio(k.inflation), k.inflation), (show.count(k.starved), k.starved),
-    ]  # fmt: skip
-
-
-def _kernel_notes(report: ReportData, top: int) -> list[str]:
-    hidden = report.kernels[top:]
-    notes = []
-    if hidden:
-        share = show.percent(sum(k.share for k in hidden))
-        notes.append(f"{show.plural(len(hidden), 'more kernel')} with {share} of kernel time left out of this page")
-    if any(k.variants for k in report.kernels[:top]):
-        notes.append("indented rows: the same name launched in another configuration is another population")
-    if any(len(k.variants) > VARIANTS for k in report.kernels[:top]):
-        notes.append(f"at most {VARIANTS} configurations of a kernel are listed; all in JSON")
-    if any(k.grade for k in report.kernels[:top]):
-        notes.append("queue: P proven by rows of this trace, D derived, H hint; n/a not judged")
-    return notes
-
-
 def _timeline_notes(timeline: Timeline) -> list[str]:
     notes = []
     if not timeline.whole:
@@ -297,15 +261,6 @@ def _timeline_notes(timeline: Timeline) -> list[str]:
     if timeline.lanes_left_out:
         notes.append(f"{show.plural(timeline.lanes_left_out, 'quieter stream or thread')} not drawn.")
     return notes
-
-
-def _evidence_tools() -> Any:
-    from markupsafe import Markup
-
-    return Markup(
-        '<button type="button" data-do="previous" title="Previous evidence (p)">previous evidence</button> '
-        '<button type="button" data-do="next" title="Next evidence (n)">next evidence</button>'
-    )
 
 
 def _depth_notes(report: ReportData) -> list[str]:
@@ -360,7 +315,7 @@ def _pauses(report: ReportData, timeline: Timeline | None) -> dict[str, Any] | N
     idle = report.idle[place]
     rows = [
         {
-            "at": show.us(p.at_us), "length": show.us(p.length_us), "cause": _text(p.cause, 200), "before": _text(p.before, NAME),
+            "at": show.moment(p.at_us), "length": show.time(p.length_us), "cause": _text(p.cause, 200), "before": _text(p.before, NAME),
             "after": _text(p.after, NAME), "view": f"{place}.{i}" if timeline and place < len(timeline.pauses) and i < len(timeline.pauses[place]) else "",
         }
         for i, p in enumerate(idle.pauses)

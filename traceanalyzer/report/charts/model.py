@@ -24,6 +24,8 @@ class Lane:
     The columns hold the shown rows in order of start: ``name`` is a place in :attr:`Timeline.names`, ``link`` the place
     of a device row's launch call among all rows of all lanes in order (-1: none shown), ``tag`` see above (a depth of
     nesting on lanes of ranges). ``total`` rows lie on the lane; ``busy_permille`` is the covered share of each bin.
+    ``gap_at`` are the places, in these columns, of rows that ended an idle interval of their device, ``gap_ns`` its length and
+    ``gap_cause`` the place of its largest cause in :attr:`Timeline.causes`.
     """
 
     kind: LaneKind
@@ -35,6 +37,9 @@ class Lane:
     name: list[int]
     tag: list[int]
     link: list[int]
+    gap_at: list[int] = field(default_factory=list)
+    gap_ns: list[int] = field(default_factory=list)
+    gap_cause: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,8 @@ class Timeline:
     """Lanes over [begin, end], rows within ``windows`` (start, end; all of it where nothing was left out).
 
     Outside the windows only the binned shares are known. ``views`` holds, per finding, one view per evidence row;
-    ``pauses`` the same per row of ``ReportData.idle`` and pause.
+    ``pauses`` the same per row of ``ReportData.idle`` and pause. ``causes``: label of a ledger class, and what it was busy with;
+    none are known where ``causes_known`` is False.
     """
 
     begin_ns: int
@@ -68,6 +74,8 @@ class Timeline:
     host_rows: int
     host_rows_shown: int
     lanes_left_out: int
+    causes: list[tuple[str, str]] = field(default_factory=list)
+    causes_known: bool = True
 
     @property
     def whole(self) -> bool:

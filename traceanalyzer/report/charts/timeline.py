@@ -9,19 +9,20 @@ import numpy as np
 from traceanalyzer.analysis import intervals
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.finding import Finding
+from traceanalyzer.report.charts.gaps import Gaps, gaps
 from traceanalyzer.report.charts.lanes import RawLane, raw_lanes
 from traceanalyzer.report.charts.model import Lane, Timeline, View
 from traceanalyzer.trace.names import short_names
 from traceanalyzer.trace.tables import Bool, Int64
 
-ROWS = 10_000
+ROWS = 6_000
 """Most rows of a kind shown (device rows, calls, operators, ranges); calls of shown device rows come on top."""
 BINS = 1500
 NEIGHBOURS = 8
 REACH = 30
 """A view holds the rows around its evidence, but on a side no more than this many times the evidence's own length."""
 EVIDENCE_SHOWN = 3
-NAME_LENGTH = 200
+NAME_LENGTH, MANY_NAMES, SHORT_NAME = 200, 1000, 60
 
 Windows = list[tuple[int, int]]
 
@@ -46,6 +47,7 @@ def timeline(
     shown = [np.flatnonzero(_within(lane.start_ns, lane.end_ns, windows)) for lane in lanes]
     shown = [at[:ROWS] if lane.kind in ("ranges", "operators") else at for lane, at in zip(lanes, shown, strict=True)]
     of_streams = [lane.rows[at] for lane, at in zip(lanes, shown, strict=True) if lane.kind == "stream"]
+    waited = gaps(analysis, np.concatenate(of_streams), clean)
     called = np.unique(table.call[np.concatenate(of_streams)])
     # the call of a row that waited long in the queue lies far before it, outside the windows
     shown = [
@@ -71,6 +73,7 @@ def timeline(
                 name=[place[lane.kind == "calls", n] for n in lane.name[at].tolist()],
                 tag=lane.tag[at].tolist(),
                 link=place_of_call[table.call[lane.rows[at]]].tolist() if lane.kind == "stream" else [],
+                **(_gaps(waited, lane.rows[at]) if lane.kind == "stream" else {}),
             )
             for lane, at in zip(lanes, shown, strict=True)
         ],
@@ -83,7 +86,14 @@ def timeline(
         host_rows=sum(len(lane.rows) for lane in lanes if lane.kind != "stream"),
         host_rows_shown=sum(len(at) for lane, at in zip(lanes, shown, strict=True) if lane.kind != "stream"),
         lanes_left_out=left_out,
+        causes=waited.causes,
+        causes_known=waited.known,
     )
+
+
+def _gaps(waited: Gaps, rows: Int64) -> dict[str, list[int]]:
+    at = np.flatnonzero(waited.cause[rows] >= 0)
+    return {"gap_at": at.tolist(), "gap_ns": waited.ns[rows[at]].tolist(), "gap_cause": waited.cause[rows[at]].tolist()}
 
 
 def _shifted(view: View, origin: int) -> View:
@@ -187,4 +197,5 @@ def _names(
     for key, short in zip(rest, short_names(full, 60), strict=True):
         place[key] = len(texts)
         texts.append(short)
-    return [t[:NAME_LENGTH] for t in texts], place
+    # a page stays small whatever the number of names
+    return [t[: NAME_LENGTH if n < MANY_NAMES else SHORT_NAME] for n, t in enumerate(texts)], place

@@ -1,0 +1,47 @@
+"""Pages for the browser tests, and where their bars lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import traceanalyzer as ta
+from traceanalyzer.options import AnalysisOptions
+from traceanalyzer.render.page.content import render_page
+
+SAMPLES = sorted((Path(__file__).resolve().parents[2] / "samples").glob("*.json"))
+RANGE = "TA.views.timeline.range().map((ns) => ns / 1000)"
+_PLACE = """([us, kind]) => {
+  const t = TA.views.timeline, box = t.chart.getBoundingClientRect(), lane = t.shown.find((l) => l.kind === kind);
+  return [box.left + t.chart.clientLeft + t.x(us * 1000), box.top + t.chart.clientTop + lane.y + lane.h / 2];
+}"""
+
+
+def page_of(path: Path) -> str:
+    """Return the page of a trace."""
+    return render_page(ta.analyze(path, options=AnalysisOptions(figures=True)).data)
+
+
+def sample(name: str) -> Path:
+    """Return a trace of samples/ by its name."""
+    return next(p for p in SAMPLES if p.stem == name)
+
+
+def place(page: Any, at_us: float, kind: str = "stream") -> tuple[float, float]:
+    """Return where on the screen a moment lies on the first lane of a kind."""
+    x, y = page.evaluate(_PLACE, [at_us, kind])
+    return x, y
+
+
+def until(page: Any, expression: str) -> None:
+    """Wait for an expression to hold. Playwright's own waiting evaluates texts inside the page, which its policy forbids."""
+    for _ in range(100):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never true: {expression}")
+
+
+def frame(page: Any) -> None:
+    """Wait for what was asked for to be drawn."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
