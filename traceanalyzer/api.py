@@ -212,7 +212,7 @@ def compare_all(
     from traceanalyzer.analysis.compare.comparison import compare_sides
     from traceanalyzer.report.compare.build import build_comparison, with_runs
     from traceanalyzer.report.compare.public import Comparison
-    from traceanalyzer.report.compare.runs import RunSet, read_runs
+    from traceanalyzer.report.compare.runs import RunSet, median_reports, read_runs
     from traceanalyzer.report.compare.sides import side_of
     from traceanalyzer.report.saved import open_pipe, read_report, saved_schema
 
@@ -243,9 +243,12 @@ def compare_all(
     for given in heads:
         other, against, theirs = load_side(given)
         compared = compare_sides(side, against, options, allow_different, unit, metric)
-        data = build_comparison(compared, first, other, bool(options.claims), allow_different)
         if mine is not None and theirs is not None:
-            data = with_runs(data, compared, mine, theirs)
+            (files, mid), (other_files, other_mid) = median_reports(compared.units, (mine, theirs))
+            data = build_comparison(compared, mid, other_mid, bool(options.claims), allow_different)
+            data = with_runs(data, compared, mine, theirs, (files, other_files))
+        else:
+            data = build_comparison(compared, first, other, bool(options.claims), allow_different)
         result.append(Comparison(data))
     return result
 

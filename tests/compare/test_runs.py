@@ -91,3 +91,30 @@ def test_several_heads_print_one_table_over_the_base(tmp_path):
     table = text.split("=====")[0]
     assert "2 heads over 0.json" in table and table.index("1.json") < table.index("2.json")
     assert "FASTER" in table and "SLOWER" in table
+
+
+@pytest.mark.parametrize("count", [3, 4, 6, 7])
+def test_the_ledger_difference_of_folders_adds_up_and_names_the_runs_it_is_of(tmp_path, count):
+    base, head = folders(tmp_path, better=0.6, count=count)
+    data = ta.compare(base, head).data
+    [unit] = data.units
+    period = unit.ratio_of("period")
+    assert sum(t.saved_us for t in unit.ledger_difference) == pytest.approx(period.base - period.head, abs=1e-3)
+    for side, folder in ((data.base, base), (data.head, head)):
+        order = sorted(side.runs, key=lambda r: r.period_us)
+        middle = [r.file for r in order[(count - 1) // 2 : count // 2 + 1]]
+        assert side.median_runs == middle and len(middle) == 2 - count % 2
+        # device, verdict and findings are those of the median run, not of the first
+        alone = ta.compare(folder / middle[0], folder / middle[0]).data.base
+        assert side.devices == alone.devices and side.findings == alone.findings and side.trace == alone.trace
+    shown = CliRunner().invoke(cli, ["compare", str(base), str(head)]).output
+    assert f"here {data.base.median_runs[0]}" in " ".join(shown.split())
+
+
+def test_a_folder_against_itself_is_the_same_and_folders_of_equal_programs_are_not_said_to_be(tmp_path):
+    base, head = folders(tmp_path, count=4)
+    data = ta.compare(base, base).data
+    assert data.verdict.status == "same" and data.verdict.headline.startswith(
+        "Same: the two folders hold the same runs."
+    )
+    assert "same runs" not in ta.compare(base, head).data.verdict.headline

@@ -9,7 +9,8 @@ import numpy as np
 from traceanalyzer.analysis import stats, steadiness
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.units.find import units
-from traceanalyzer.report.unit_model import UnitRow, UnitSeries, UnitWork
+from traceanalyzer.analysis.units.model import UnitLedger
+from traceanalyzer.report.unit_model import UnitLedgerRow, UnitRow, UnitSeries, UnitWork
 from traceanalyzer.trace.tables import Int64
 
 PER_SERIES = 256
@@ -33,11 +34,26 @@ def unit_rows(analysis: Analysis, clean: Callable[[str], str]) -> list[UnitRow]:
             exclusive=_series(u.exclusive_ns),
             work=[UnitWork(clean(w.name), w.count, w.time_ns / 1000) for w in u.work],
             operators={clean(name): count for name, count in u.operators.items()},
-            period_ledger_us={c: ns / 1000 for c, ns in u.period_ledger.items()},
-            duration_ledger_us={c: ns / 1000 for c, ns in u.duration_ledger.items()},
+            period_ledgers=[_ledger(analysis, x, clean) for x in u.period_ledgers],
+            duration_ledgers=[_ledger(analysis, x, clean) for x in u.duration_ledgers],
         )
         for u in units(analysis)
     ]
+
+
+def _ledger(analysis: Analysis, ledger: UnitLedger, clean: Callable[[str], str]) -> UnitLedgerRow:
+    device = analysis.trace.devices[ledger.device]
+    kernels: dict[str, float] = {}
+    for name, ns in ledger.kernels.items():
+        shown = clean(name)  # two names may differ in a folder alone
+        kernels[shown] = kernels.get(shown, 0.0) + ns
+    return UnitLedgerRow(
+        device.number,
+        device.owner,
+        ledger.decides,
+        {c: ns / 1000 for c, ns in ledger.classes.items()},
+        {name: ns / 1000 for name, ns in kernels.items()},
+    )
 
 
 def _series(values: Int64) -> UnitSeries:

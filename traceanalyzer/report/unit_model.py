@@ -25,6 +25,21 @@ class UnitWork:
 
 
 @dataclass(frozen=True)
+class UnitLedgerRow:
+    """Where the time of one device went in the repeat of median length of a unit.
+
+    ``classes_us`` are those of the ledger and add up to the median; ``kernels_us`` cuts the class compute up by kernel name, exactly.
+    ``decides``: the device that the unit keeps busy longest; busy time, kernel times and work of the unit are that device's.
+    """
+
+    device: int
+    owner: str
+    decides: bool
+    classes_us: dict[str, float]
+    kernels_us: dict[str, float]
+
+
+@dataclass(frozen=True)
 class UnitRow:
     """What the run repeats, as comparisons take it; the last is the whole trace.
 
@@ -33,8 +48,8 @@ class UnitRow:
     it. ``period``: first device row to the first of the next repeat. ``duration``: begin of the host's window (else of the first
     row) to the later of its end and the last row's. ``busy``: union of the rows. ``self_time`` sums the kernels, ``exclusive``
     counts their overlap on one stream once. ``launches``: launch calls, median per repeat. ``work``: the 400 largest by time;
-    ``operators``: how often the host began each of the framework's operators, over all repeats. ``period_ledger_us``,
-    ``duration_ledger_us``: classes of the ledger in the repeat of median length; they add up to the median.
+    ``operators``: how often the host began each of the framework's operators, over all repeats. ``period_ledgers``,
+    ``duration_ledgers``: a ledger per device, of the repeat of median period and of that of median duration.
     """
 
     name: str
@@ -50,5 +65,5 @@ class UnitRow:
     exclusive: UnitSeries
     work: list[UnitWork] = field(default_factory=list)
     operators: dict[str, int] = field(default_factory=dict)
-    period_ledger_us: dict[str, float] = field(default_factory=dict)
-    duration_ledger_us: dict[str, float] = field(default_factory=dict)
+    period_ledgers: list[UnitLedgerRow] = field(default_factory=list)
+    duration_ledgers: list[UnitLedgerRow] = field(default_factory=list)

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from traceanalyzer import number_text
+from traceanalyzer.analysis.compare.comparability import Factor, comparability
+from traceanalyzer.analysis.compare.identical import same_rows
 from traceanalyzer.analysis.compare.ladder import Ladders, ladders
 from traceanalyzer.analysis.compare.matching import SHARED_WORK, Pair, match_kernels, match_operations
 from traceanalyzer.analysis.compare.pairing import Pairing, pair_units
 from traceanalyzer.analysis.compare.sides import Side, Work
-from traceanalyzer.analysis.compare.statistics import Ratio, compare_medians, differs_p, pooled, verdict_of, withdrawn
+from traceanalyzer.analysis.compare.statistics import (
+    Ratio,
+    compare_medians,
+    differs_p,
+    pooled,
+    verdict_of,
+    withdrawn,
+)
 from traceanalyzer.analysis.compare.unit_ratios import UnitResult, unit_result
 from traceanalyzer.analysis.compare.unit_side import UnitSide
 from traceanalyzer.analysis.protocols import PROTOCOLS
@@ -90,7 +99,7 @@ class Compared:
     pairing: Pairing
     units: list[UnitResult]
     metric: str
-    notes: list[str] = field(default_factory=list)
+    factors: list[Factor]
 
     @property
     def inverted(self) -> list[Row]:
@@ -159,7 +168,7 @@ def compare_sides(
     if basis == "kernels":
         total = sum(w.total_us for w in base.kernels)
         judged_share = sum(r.base.total_us for r in chosen if r.base is not None) / total if total > 0 else 0.0
-    same = not silent and not (base.runs or head.runs) and _same_recording(ops, kernels)
+    same = not silent and same_rows(base, head)
     return Compared(
         base=base,
         head=head,
@@ -185,6 +194,13 @@ def compare_sides(
         pairing=pairing,
         units=units,
         metric=(units[0].metric if basis == "units" else "self") if found is not None else "",
+        factors=comparability(
+            base,
+            head,
+            pairing.pairs[0].work if pairing.pairs else None,
+            [(d.base, d.head) for d in differences if d.what.startswith("cache of ")],
+            max(0.0, options.threshold(CLOCK_CHANGE)),
+        ),
     )
 
 
@@ -360,16 +376,6 @@ def _winners(ops: list[Row]) -> dict[str, str]:
             sides = set(found) - {"tie"}
             result[protocol] = sides.pop() if len(sides) == 1 else "tie"
     return result
-
-
-def _same_recording(ops: list[Row], kernels: list[Row]) -> bool:
-    rows = [*ops, *kernels]
-    return bool(rows) and all(
-        r.base is not None and r.head is not None and len(r.base.times.values) > 0
-        and r.base.first_us == r.head.first_us and r.base.times.count == r.head.times.count
-        and r.base.times.values.tolist() == r.head.times.values.tolist()
-        for r in rows
-    )  # fmt: skip
 
 
 def _status(

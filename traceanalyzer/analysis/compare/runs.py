@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from traceanalyzer.analysis.compare.shared_work import shared_work
-from traceanalyzer.analysis.compare.sides import Side
+from traceanalyzer.analysis.compare.sides import Condition, Side
 from traceanalyzer.analysis.compare.statistics import Times
-from traceanalyzer.analysis.compare.unit_side import UnitSide
+from traceanalyzer.analysis.compare.unit_side import SideLedger, UnitSide
 
 LEAST_RUNS = 2
 SAME_UNIT = 0.9
@@ -29,6 +29,7 @@ class Run:
     file: str
     reason: str = ""
     period_ns: float | None = None
+    duration_ns: float | None = None
     busy_ns: float | None = None
     self_ns: float | None = None
 
@@ -48,7 +49,27 @@ def side_of_runs(name: str, first: Side, runs: Sequence[Side]) -> Side:
         found = [u for r in runs if not _differs(first, r) if (u := _same(unit, r)) is not None]
         if len(found) >= LEAST_RUNS:
             units.append(_pooled(unit, found))
-    return replace(first, name=name, units=units, runs=len(runs))
+    used = [r for r in runs if not _differs(first, r)]
+    clocks = [r.clock_mhz for r in used if r.clock_mhz]
+    return replace(
+        first,
+        name=name,
+        units=units,
+        runs=len(runs),
+        starts_us=[t for r in runs for t in r.starts_us],
+        conditions=_shared_conditions(first, used),
+        clock_mhz=float(np.median(clocks)) if clocks else None,
+        throttled=", ".join(sorted({r.throttled for r in used if r.throttled})),
+    )
+
+
+def _shared_conditions(first: Side, runs: Sequence[Side]) -> list[Condition]:
+    """Return the conditions of the first run; one that differs from run to run has every value."""
+    found = []
+    for c in first.conditions:
+        values = dict.fromkeys(o.value for r in runs for o in r.conditions if o.what == c.what and o.value)
+        found.append(replace(c, value=" or ".join(values)))
+    return found
 
 
 def runs_of_unit(name: str, method: str, first: Side, runs: Sequence[Side]) -> list[Run]:
@@ -63,7 +84,7 @@ def _run(unit: UnitSide | None, first: Side, run: Side) -> Run:
     found = _same(unit, run) if unit is not None else None
     if found is None:
         return Run(run.name, "it does not repeat the unit of the first run")
-    values = [t.p50_ns if t.count else None for t in (found.period, found.busy, found.exclusive)]
+    values = [t.p50_ns if t.count else None for t in (found.period, found.duration, found.busy, found.exclusive)]
     return Run(run.name, "", *values)
 
 
@@ -89,21 +110,44 @@ def _medians(unit: UnitSide) -> UnitSide:
 
 
 def _pooled(unit: UnitSide, runs: Sequence[UnitSide]) -> UnitSide:
-    """Return the unit with one value per run; ledger and work are those of the run of median length."""
+    """Return the unit with one value per run; work is that of the run of median length (of an even number the shorter of the two in the middle).
+
+    The ledgers are the means of the one or two runs in the middle, so that they add up to the median of the runs.
+    """
     series = {}
     for name in _SERIES:
         found = [t for u in runs if (t := getattr(u, name)).count]
         series[name] = _times(found if len(found) == len(runs) else [])
-    key = "period" if series["period"].count else "duration"
-    middle = sorted(runs, key=lambda u: getattr(u, key).p50_ns)[(len(runs) - 1) // 2]
+    by_period, by_duration = (middle_runs([getattr(u, key).p50_ns for u in runs]) for key in ("period", "duration"))
     pooled = replace(
         unit,
-        work=middle.work,
-        period_ledger=middle.period_ledger,
-        duration_ledger=middle.duration_ledger,
+        work=runs[(by_period if series["period"].count else by_duration)[0]].work,
+        period_ledgers=_mean_ledgers([runs[at].period_ledgers for at in by_period]),
+        duration_ledgers=_mean_ledgers([runs[at].duration_ledgers for at in by_duration]),
         of_runs=True,
     )
     return _with_series(pooled, series)
+
+
+def middle_runs(values: Sequence[float]) -> list[int]:
+    """Return the places of the one or two values in the middle, the smaller first: their mean is the median."""
+    order = sorted(range(len(values)), key=lambda at: values[at])
+    return order[(len(order) - 1) // 2 : len(order) // 2 + 1]
+
+
+def _mean_ledgers(found: Sequence[Sequence[SideLedger]]) -> list[SideLedger]:
+    """Return the mean by device; none where the runs do not have the same devices."""
+    if any([x.device for x in ledgers] != [x.device for x in found[0]] for ledgers in found):
+        return []
+    return [
+        replace(same[0], classes=_mean([x.classes for x in same]), kernels=_mean([x.kernels for x in same]))
+        for same in zip(*found, strict=True)
+    ]
+
+
+def _mean(found: Sequence[dict[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for part in found for name in part)
+    return {name: sum(part.get(name, 0.0) for part in found) / len(found) for name in names}
 
 
 def _with_series(unit: UnitSide, s: dict[str, Times]) -> UnitSide:
@@ -119,4 +163,4 @@ def _with_series(unit: UnitSide, s: dict[str, Times]) -> UnitSide:
 
 def _times(found: Sequence[Times]) -> Times:
     values = np.asarray([t.p50_ns for t in found], dtype=np.float64)
-    return Times(len(values), float(np.median(values)) if len(values) else 0.0, np.rint(values).astype(np.int64))
+    return Times(len(values), float(np.median(values)) if len(values) else 0.0, values)

@@ -58,7 +58,8 @@ class Condition:
 @dataclass(frozen=True)
 class Side:
     """A trace or report that is compared. ``broken`` says why nothing of it can be judged, empty if it can;
-    ``host_broken`` why its host numbers cannot. ``runs``: how many runs it is made of, 0 for a single file."""
+    ``host_broken`` why its host numbers cannot. ``runs``: how many runs it is made of, 0 for a single file. ``starts_us``: when the
+    first kernel of each of its files started."""
 
     name: str
     source: str
@@ -73,3 +74,4 @@ class Side:
     kernels_left_out: int = 0
     units: list[UnitSide] = field(default_factory=list)
     runs: int = 0
+    starts_us: list[float] = field(default_factory=list)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from traceanalyzer.analysis.compare.few import FEW, compare_few
-from traceanalyzer.analysis.compare.ledger_terms import LedgerTerm, ledger_terms
+from traceanalyzer.analysis.compare.ledger_terms import LedgerChange, ledger_change
 from traceanalyzer.analysis.compare.matching import FEW_KERNELS
 from traceanalyzer.analysis.compare.pairing import UnitPair
 from traceanalyzer.analysis.compare.populations import WIDEST, Populations, populations
@@ -52,7 +52,7 @@ class UnitResult:
     step: bool
     overlapping: bool
     mean_ratio: float | None
-    terms: list[LedgerTerm] = field(default_factory=list)
+    ledger: LedgerChange = field(default_factory=lambda: LedgerChange([]))
 
     @property
     def headline(self) -> Measured | None:
@@ -85,8 +85,8 @@ def unit_result(pair: UnitPair, same_within: float, metric: str | None = None, s
         chosen = next((m for m in ("period", "busy", "self") if m in found), chosen)
     mean = _mean_ratio(found.get("period"))
     launches = (base.launches, head.launches / scale)
-    terms = ledger_terms(base, head, kind == "start-to-start", scale)
-    return UnitResult(pair, found, launches, chosen, step, overlapping, mean, terms)
+    ledger = ledger_change(base, head, kind == "start-to-start", pair.work.pairs, scale)
+    return UnitResult(pair, found, launches, chosen, step, overlapping, mean, ledger)
 
 
 def _periods(base: UnitSide, head: UnitSide) -> tuple[str, Times, Times]:

@@ -17,8 +17,21 @@ class Part:
 
 
 @dataclass(frozen=True)
+class SideLedger:
+    """Where the time of one device went in the middle repeat (ns): ``classes`` of the ledger, ``kernels`` of the class compute by name.
+
+    ``device`` is its number, with the rank in a merged file; ``decides``: the unit keeps it busy longest.
+    """
+
+    device: str
+    decides: bool
+    classes: dict[str, float]
+    kernels: dict[str, float]
+
+
+@dataclass(frozen=True)
 class UnitSide:
-    """A unit as :class:`traceanalyzer.analysis.units.model.Unit` has it; ``work`` and ``operators`` are per repeat; ledgers in ns by class.
+    """A unit as :class:`traceanalyzer.analysis.units.model.Unit` has it; ``work`` and ``operators`` are per repeat; a ledger per device.
 
     ``of_runs``: a value of a series is the median of a run, no repeat.
     """
@@ -36,6 +49,6 @@ class UnitSide:
     exclusive: Times
     work: list[Part]
     operators: dict[str, float] = field(default_factory=dict)
-    period_ledger: dict[str, float] = field(default_factory=dict)
-    duration_ledger: dict[str, float] = field(default_factory=dict)
+    period_ledgers: list[SideLedger] = field(default_factory=list)
+    duration_ledgers: list[SideLedger] = field(default_factory=list)
     of_runs: bool = False

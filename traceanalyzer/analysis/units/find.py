@@ -9,17 +9,19 @@ import numpy as np
 
 from traceanalyzer.analysis.ledger import DeviceLedger
 from traceanalyzer.analysis.units.exclusive import exclusive_ns
-from traceanalyzer.analysis.units.measure import measured
-from traceanalyzer.analysis.units.model import ASKED, CAPTURED, PATTERN, REPLAY, WHOLE, Places, Unit
+from traceanalyzer.analysis.units.measure import device_of_rows, measured
+from traceanalyzer.analysis.units.model import ASKED, CAPTURED, PATTERN, REPLAY, WHOLE, Places, Unit, UnitLedger
 from traceanalyzer.analysis.units.ranges import range_units
-from traceanalyzer.analysis.units.window_ledger import middle_ledger
+from traceanalyzer.analysis.units.window_ledger import ComputeRows, middle_ledger
+from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.launch_names import ApiClass
-from traceanalyzer.trace.tables import NO_ROW, Int64
+from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
 
 if TYPE_CHECKING:
     from traceanalyzer.analysis.pipeline import Analysis
 
 MOST_UNITS = 16
+MOST_DEVICES = 16
 _OF_OPERATIONS = {"capture annotation": CAPTURED, "range": ASKED, "repeating kernels": PATTERN}
 
 
@@ -45,25 +47,30 @@ def units(analysis: Analysis) -> list[Unit]:
     everything = measured(trace, Places(WHOLE, WHOLE, [whole], None), clear, own)
     if everything is None:
         return []
-    total = int(everything.exclusive_ns.sum()) or 1
+    devices = device_of_rows(trace)
+    kernels = whole[trace.activities.kind[whole] == RowKind.KERNEL]
+    total = {d: int(own[kernels[devices[kernels] == d]].sum()) or 1 for d in np.unique(devices[whole]).tolist()}
     found = [
-        replace(u, coverage=float(u.exclusive_ns.sum()) / total)
+        replace(u, coverage=float(u.exclusive_ns.sum()) / total[u.device])
         for p in places
         if (u := measured(trace, p, clear, own)) is not None
     ]
     first = (CAPTURED, ASKED)
     found.sort(key=lambda u: (u.method not in first, -u.coverage))
     kept = [*found[:MOST_UNITS], replace(everything, coverage=1.0)]
-    if len(analysis.ledgers) != 1:
-        return kept
-    return [_with_ledgers(u, analysis.ledgers[0]) for u in kept]
+    sides = [(x, ComputeRows.of(trace, whole[devices[whole] == x.device])) for x in analysis.ledgers[:MOST_DEVICES]]
+    return [_with_ledgers(trace, u, sides) for u in kept]
 
 
-def _with_ledgers(unit: Unit, ledger: DeviceLedger) -> Unit:
+def _with_ledgers(trace: Trace, unit: Unit, devices: list[tuple[DeviceLedger, ComputeRows]]) -> Unit:
+    def found(start: Int64, end: Int64) -> list[UnitLedger]:
+        parts = [middle_ledger(trace, x, rows, start, end, x.device == unit.device) for x, rows in devices]
+        return [p for p in parts if p is not None]
+
     return replace(
         unit,
-        period_ledger=middle_ledger(ledger, unit.first_ns[:-1], unit.first_ns[1:]),
-        duration_ledger=middle_ledger(ledger, unit.opened_ns, unit.opened_ns + unit.duration_ns),
+        period_ledgers=found(unit.first_ns[:-1], unit.first_ns[1:]),
+        duration_ledgers=found(unit.opened_ns, unit.opened_ns + unit.duration_ns),
     )
 
 

@@ -20,6 +20,8 @@ REST = "(the rest)"
 def measured(trace: Trace, places: Places, clear: Bool, exclusive: Int64) -> Unit | None:
     """Return the unit; None where no repeat has device work. Rows in ``clear`` clear a cache and are no work.
 
+    Of rows on several devices, times of the device are those of the one that has most.
+
     ``exclusive`` is the exclusive time of every device row.
     """
     rows = trace.activities
@@ -31,11 +33,13 @@ def measured(trace: Trace, places: Places, clear: Bool, exclusive: Int64) -> Uni
     every = np.concatenate(parts)
     which = np.repeat(np.arange(len(parts)), lengths)
     begins = np.cumsum(lengths) - lengths
-    kernel = rows.kind[every] == RowKind.KERNEL
-    own = exclusive[every]
+    device_of = device_of_rows(trace)
+    device = _deciding(device_of[every], exclusive[every])
+    mine = device_of[every] == device
+    kernel = (rows.kind[every] == RowKind.KERNEL) & mine
 
     def per_repeat(values: Int64) -> Int64:
-        summed: Int64 = np.add.reduceat(values, begins)
+        summed: Int64 = np.add.reduceat(np.where(kernel, values, 0), begins)
         return summed
 
     first = np.minimum.reduceat(rows.start_ns[every], begins)
@@ -53,20 +57,38 @@ def measured(trace: Trace, places: Places, clear: Bool, exclusive: Int64) -> Uni
         method=places.method,
         repeats=len(parts),
         coverage=0.0,
-        kernels_per_repeat=float(np.median(per_repeat(kernel.astype(np.int64)))),
+        kernels_per_repeat=float(np.median(per_repeat(np.ones(len(every), dtype=np.int64)))),
         period_ns=np.diff(np.sort(first)),
         duration_ns=closed - opened,
-        busy_ns=np.array(
-            [intervals.length(*intervals.union(rows.start_ns[p], rows.end_ns[p])) for p in parts], dtype=np.int64
-        ),
-        self_ns=per_repeat(np.where(kernel, rows.dur_ns[every], 0)),
-        exclusive_ns=per_repeat(np.where(kernel, own, 0)),
+        busy_ns=np.array([_busy(trace, p if mine.all() else p[device_of[p] == device]) for p in parts], dtype=np.int64),
+        self_ns=per_repeat(rows.dur_ns[every]),
+        exclusive_ns=per_repeat(exclusive[every]),
         launches=_distinct(which, calls, len(parts)),
-        work=_work(trace, every, own),
+        work=_work(trace, every[mine], exclusive[every[mine]]),
         operators=operators(trace, windows),
         first_ns=np.sort(first),
         opened_ns=opened,
+        device=device,
     )
+
+
+def device_of_rows(trace: Trace) -> Int64:
+    """Return the device of each device row, as a row of ``trace.devices``."""
+    lanes = np.array([lane.device for lane in trace.lanes], dtype=np.int64)
+    found: Int64 = lanes[trace.activities.lane]
+    return found
+
+
+def _deciding(device: Int64, exclusive: Int64) -> int:
+    """Return the device with most exclusive time."""
+    devices, place = np.unique(device, return_inverse=True)
+    sums = np.zeros(len(devices), dtype=np.int64)
+    np.add.at(sums, place, exclusive)
+    return int(devices[np.argmax(sums)])
+
+
+def _busy(trace: Trace, rows: Int64) -> int:
+    return intervals.length(*intervals.union(trace.activities.start_ns[rows], trace.activities.end_ns[rows]))
 
 
 def _first_call(trace: Trace, every: Int64) -> Int64:

@@ -36,6 +36,20 @@ class Work:
 
 
 @dataclass(frozen=True)
+class UnitLedger:
+    """Where the time of one device went in the repeat of median length (ns); ``device`` is a row of ``trace.devices``.
+
+    ``classes`` are those of the ledger and add up to the median; ``kernels`` cuts the class compute up by kernel name, exactly.
+    ``decides``: the device that the unit keeps busy longest.
+    """
+
+    device: int
+    classes: dict[str, float]
+    kernels: dict[str, float]
+    decides: bool = True
+
+
+@dataclass(frozen=True)
 class Unit:
     """A unit with one value per repeat that has device work, in nanoseconds.
 
@@ -44,8 +58,9 @@ class Unit:
     ``self_ns``: sum of the kernels; ``exclusive_ns``: the same with overlap on one stream counted once. ``launches``: launch
     calls. ``coverage``: share of the device's self-time that lies in the unit. ``operators``: how often the host began each of the framework's operators in the unit's
     windows. Cache clears count in none of them. ``first_ns``: first device rows, in order;
-    ``opened_ns`` where each duration begins. ``period_ledger``, ``duration_ledger``: classes of the ledger in the repeat of median length, which
-    add up to the median; empty where rows lie on several devices.
+    ``opened_ns`` where each duration begins. Rows on several devices: periods, durations and launches are of all of them, busy and kernel
+    times of the device in ``device`` (a row of ``trace.devices``), the one that the unit keeps busy longest. ``period_ledgers``,
+    ``duration_ledgers``: a ledger per device.
     """
 
     name: str
@@ -63,5 +78,6 @@ class Unit:
     operators: dict[str, int]
     first_ns: Int64
     opened_ns: Int64
-    period_ledger: dict[str, float] = field(default_factory=dict)
-    duration_ledger: dict[str, float] = field(default_factory=dict)
+    device: int
+    period_ledgers: list[UnitLedger] = field(default_factory=list)
+    duration_ledgers: list[UnitLedger] = field(default_factory=list)

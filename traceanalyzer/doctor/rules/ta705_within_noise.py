@@ -68,6 +68,17 @@ class WithinNoise(ComparisonRule):
             + _INTERVAL
             + ": no claim of a difference is supported.",
         ),
+        "unit": Message(
+            "within noise",
+            "The {metric} of {name:name} has the ratio {ratio:ratio}"
+            + _INTERVAL
+            + ": no claim of a difference is supported.",
+        ),
+        "few-units": Message(
+            "within noise",
+            "The {metric} of {name:name} has the ratio {ratio:ratio}[[ (from {low:ratio} to {high:ratio} over all pairs of values)]]: no "
+            "claim of a difference is supported.",
+        ),
         "same": Message(
             "within noise", "{name:name} is the same: ratio {ratio:ratio}" + _INTERVAL + ", inside {within:share}."
         ),
@@ -106,7 +117,12 @@ class WithinNoise(ComparisonRule):
             return []
         low, high = compared.geomean_interval or (None, None)
         params: dict[str, Param] = {"judged": compared.judged, "ratio": compared.geomean, "low": low, "high": high}
-        return [self._found(compared, "all-kernels", "all kernels", params)]
+        if len(compared.units) != 1 or compared.basis != "units":
+            return [self._found(compared, "all-kernels", "all kernels", params)]
+        unit = compared.units[0]
+        code = "few-units" if unit.headline is not None and unit.headline.few else "unit"
+        name = unit.pair.base.name
+        return [self._found(compared, code, name, params | {"metric": compared.metric, "name": name})]
 
     def _operations(self, compared: Compared, rows: list[Row]) -> list[Finding]:
         within, found = compared.options.threshold(SAME_WITHIN), []

@@ -7,7 +7,13 @@ from collections import Counter
 from traceanalyzer import number_text
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import LADDER_TITLES, Block
-from traceanalyzer.report.compare.model import ComparisonData, KernelComparison, OpComparison, SideSummary
+from traceanalyzer.report.compare.model import (
+    ComparabilityFactor,
+    ComparisonData,
+    KernelComparison,
+    OpComparison,
+    SideSummary,
+)
 
 STATUS_WORDS = {"faster": "FASTER", "slower": "SLOWER", "same": "SAME", "undecided": "UNDECIDED", "cannot-judge": "CANNOT JUDGE"}  # fmt: skip
 _VERDICTS = {None: "-", "UNDECIDED": "undecided"}
@@ -37,6 +43,44 @@ def _side(name: str, side: SideSummary) -> list[str]:
         show.percent(device.busy_fraction) if device else show.NA, show.queue(device.queue, device.grade) if device else show.NA,
         show.us(side.dispatch_p50_us), side.verdict.status,
     ]  # fmt: skip
+
+
+def side_lines(data: ComparisonData) -> list[str]:
+    """Return one line per side: file, device time, queue and what its own report says."""
+    return [_side_line(name, side) for name, side in (("base", data.base), ("head", data.head))]
+
+
+def _side_line(name: str, side: SideSummary) -> str:
+    device = max(side.devices, key=lambda d: d.busy_us, default=None)
+    said = (
+        [f"{show.plural(sum(r.used for r in side.runs), 'run')}, here {side.median_runs[0]}"]
+        if side.median_runs
+        else []
+    )
+    if device is not None:
+        said += [f"busy {show.percent(device.busy_fraction)}"]
+        said += [device.queue] if device.queue != "unknown" else []
+    if side.dispatch_p50_us is not None:
+        said.append(f"a launch every {show.duration(side.dispatch_p50_us)}")
+    codes = ", ".join(side.findings[:4]) + (", ..." if len(side.findings) > 4 else "")
+    said.append(
+        f"its own report: {side.verdict.status}" + (f" ({codes})" if codes and side.verdict.status != "ok" else "")
+    )
+    simulated = " (SIMULATED, not recorded on a device)" if side.trace.simulated else ""
+    return f"{name} {side.name}{simulated}: " + "; ".join(said)
+
+
+def comparability(data: ComparisonData) -> str:
+    """Return on one line what both runs share, factor by factor."""
+    return "Comparable? " + "; ".join(_factor(f) for f in data.comparability) if data.comparability else ""
+
+
+def _factor(f: ComparabilityFactor) -> str:
+    if f.state == "unknown":
+        return f"{f.factor} unknown"
+    both_sides = "" if not f.base else f" ({f.base})" if f.base == f.head else f" ({f.base} > {f.head})"
+    verb = "differ" if f.factor in ("versions", "clocks") else "differs"
+    return f"{f.factor} {'same' if f.state == 'same' else verb}{both_sides}"
 
 
 def operations(data: ComparisonData, top: int) -> Block | None:

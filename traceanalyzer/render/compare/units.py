@@ -6,7 +6,7 @@ from traceanalyzer import number_text
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import Block
 from traceanalyzer.render.ledger import word
-from traceanalyzer.report.compare.unit_model import UnitComparison, UnitRatio
+from traceanalyzer.report.compare.unit_model import KernelsDifference, LedgerDifference, UnitComparison, UnitRatio
 
 _WORDS = {"period": "period", "busy": "device busy", "self": "kernels, overlap once", "launches": "launches"}
 _BASIS = {"start-to-start": "", "window": " (host range to its end)", "span": " (whole trace)"}
@@ -15,7 +15,9 @@ _EVIDENCE = {
     "whole": "whole traces: no unit is known to be the same",
 }  # fmt: skip
 _OUTSIDE = {"before_first_row": "before the first device row", "after_last_row": "after the last device row"}
+_KERNELS = {"shared": "of kernels on both sides", "gone": "of kernels of base alone", "new": "of kernels of head alone"}
 _LEAST_SHARE = 0.02
+_SMALL = 3
 
 
 def ratios(unit: UnitComparison) -> Block:
@@ -28,9 +30,7 @@ def ratios(unit: UnitComparison) -> Block:
         notes.append("range: under six values on a side; from the least to the greatest ratio of single values")
     notes += list(dict.fromkeys(r.reason for r in unit.ratios if r.ratio is not None and r.ratio_ci95 is None and r.ratio_range is None and r.reason))  # fmt: skip
     if unit.value == "run":
-        notes.append(
-            "each value is the median of a run: what differs from run to run is in the interval; sides and findings are of the first run"
-        )
+        notes.append("each value is the median of a run: what differs from run to run is in the interval")
     elif min(unit.base_repeats, unit.head_repeats) > 0:
         notes.append("one recording a side: nothing here says what differs from run to run")
     columns = ["per unit (us)", "base", "head", "ratio", "95% CI or range", "verdict", "n"]
@@ -55,16 +55,25 @@ def why(unit: UnitComparison, top: int = 6) -> Block | None:
     total = sum(t.saved_us for t in unit.ledger_difference)
     limit = _LEAST_SHARE * max(abs(t.saved_us) for t in unit.ledger_difference)
     shown = [t for t in unit.ledger_difference if abs(t.saved_us) > limit][:top]
-    rows = [
-        [_OUTSIDE.get(t.what) or word(t.what), show.us(t.base_us), show.us(t.head_us), show.us(t.saved_us)]
-        for t in shown
-    ]
+    rows: list[list[str]] = []
+    for t in shown:
+        rows.append(_times(_OUTSIDE.get(t.what) or word(t.what), t))
+        if len(t.kernels) > 1:
+            rows += [_times(f"  {_KERNELS[k.what]}", k) for k in t.kernels]
     rest = unit.ledger_difference[len(shown) :]
     if rest:
         sums = [sum(getattr(t, f) for t in rest) for f in ("base_us", "head_us", "saved_us")]
         rows.append([f"{show.plural(len(rest), 'more class')}", *map(show.us, sums)])
-    title = f"Where {show.us(abs(total))} us {'went: saved' if total >= 0 else 'came from: lost'} per unit (ledger of the median {unit.value})"
+    of = f"ledger of the median {unit.value}" + (f", device {unit.ledger_device}" if unit.other_devices else "")
+    title = (
+        f"{'Saved' if total >= 0 else 'Lost'} per unit: {show.duration(abs(total))}, by class of time ({of}; us)"
+    )
     notes = []
+    if unit.other_devices:
+        others = ", ".join(d.device for d in unit.other_devices[:8])
+        notes.append(
+            f"device {unit.ledger_device} is the one the unit keeps busy longest; ledgers of device {others} are in JSON"
+        )
     test = unit.back_test
     if test is not None:
         notes.append(
@@ -73,12 +82,18 @@ def why(unit: UnitComparison, top: int = 6) -> Block | None:
     return Block(title, ["class", "base", "head", "saved"], rows, notes=notes, labels=frozenset({0}), names=frozenset())
 
 
+def _times(label: str, t: LedgerDifference | KernelsDifference) -> list[str]:
+    return [label, show.us(t.base_us), show.us(t.head_us), show.us(t.saved_us)]
+
+
 def parts(unit: UnitComparison, top: int) -> Block | None:
     """Return kernels and copies by time saved per unit; what did not change is one line."""
     if not unit.parts:
         return None
     limit = max(0.01 * max((r.base for r in unit.ratios if r.metric == "busy"), default=0.0), 0.001)
     deciding = [p for p in unit.parts if abs(p.saved_us) >= limit][:top]
+    if not deciding and abs(sum(p.saved_us for p in unit.parts)) >= 2 * limit:
+        deciding = unit.parts[:_SMALL]
     rest = unit.parts[len(deciding) :]
     rows = [
         [p.short_name, show.us(p.base_us), show.us(p.head_us), show.us(p.saved_us), f"{show.count(p.base_count)} > {show.count(p.head_count)}", p.status]

@@ -24,7 +24,7 @@ def back_test(result: UnitResult, worth: Sequence[WorthRow]) -> BackTest | None:
     was saved, and is gone, is the change that takes it away.
     """
     period = result.measured.get("period")
-    if period is None or not period.ratio.ratio or result.pair.work.least < _SAME_WORK or not result.terms:
+    if period is None or not period.ratio.ratio or result.pair.work.least < _SAME_WORK or not result.ledger.terms:
         return None
     change = _change(result)
     found = next((w for w in worth if w.change == change and w.factor), None)
@@ -40,7 +40,7 @@ def _change(result: UnitResult) -> str:
     base, head = result.launches
     if base > 0 and head < _FEWER * base:
         return "launches_free"
-    saved = sum(t.saved_ns for t in result.terms)
-    first = result.terms[0]
+    saved = sum(t.saved_ns for t in result.ledger.terms)
+    first = result.ledger.terms[0]
     gone = first.saved_ns > _MOST_OF_IT * saved > 0 and first.head_ns < 0.1 * first.base_ns
     return _CHANGE_OF.get(first.cls, "") if gone else ""

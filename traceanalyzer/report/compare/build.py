@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from pathlib import Path
 
 from traceanalyzer import number_text
 from traceanalyzer._version import __version__
 from traceanalyzer.analysis.compare.comparison import Compared, Row
-from traceanalyzer.analysis.compare.sides import Side, Work
+from traceanalyzer.analysis.compare.sides import Side
 from traceanalyzer.analysis.protocols import TITLES
 from traceanalyzer.doctor.comparison_rule import diagnose_pair
 from traceanalyzer.doctor.registry import COMPARISON_RULES
@@ -17,25 +18,21 @@ from traceanalyzer.doctor.rules.ta704_not_comparable import said
 from traceanalyzer.options import ANALYSIS_THRESHOLDS, SAME_WITHIN
 from traceanalyzer.report.compare.model import (
     COMPARE_SCHEMA,
+    ComparabilityFactor,
     CompareVerdict,
     ComparisonData,
     Condition,
-    KernelComparison,
-    OpComparison,
-    RowStatus,
-    RowVerdict,
     SideSummary,
 )
+from traceanalyzer.report.compare.rows import kernel_rows, operation_row, rounded, rounded_pair
 from traceanalyzer.report.compare.runs import RunSet
 from traceanalyzer.report.compare.unit_headline import unit_headline
-from traceanalyzer.report.compare.unit_rows import unit_comparison
+from traceanalyzer.report.compare.unit_rows import ledger_silence, unit_comparison
 from traceanalyzer.report.findings import finding_row
 from traceanalyzer.report.model import Abstention, ReportData, WorthRow
-from traceanalyzer.trace.names import short_names
 
 CLAIM_RULES = ("TA706", "TA709")
 _THRESHOLDS = ("same_within", "false_discovery", "clock_change", "claim_tolerance")
-_SAMPLES = 512
 _LOSSES = 50
 
 
@@ -47,6 +44,7 @@ def build_comparison(
     rows = [finding_row(f) for f in findings]
     abstentions = [Abstention(a.rule, a.reason) for a in abstained]
     abstentions += [Abstention("compare", reason) for reason in _silence(compared)]
+    abstentions += [Abstention("compare", reason) for u in compared.units for reason in ledger_silence(u)]
     for name, report, side in (("base", base, compared.base), ("head", head, compared.head)):
         rows += [replace(f, subject=f"{name}: {f.subject}") for f in report.findings if f.rule in CLAIM_RULES]
         if claims_asked and side.source == "report":
@@ -60,11 +58,11 @@ def build_comparison(
         verdict=CompareVerdict(compared.status, _headline(compared, losses, base, head)),  # type: ignore[arg-type]
         base=_side(compared.base, base),
         head=_side(compared.head, head),
-        ops=[_operation(r) for r in compared.ops],
-        kernels=_kernels(compared.kernels),
+        ops=[operation_row(r) for r in compared.ops],
+        kernels=kernel_rows(compared.kernels),
         basis=compared.basis,
-        geomean_ratio=_rounded(compared.geomean),
-        geomean_ci95=_pair(compared.geomean_interval),
+        geomean_ratio=rounded(compared.geomean),
+        geomean_ci95=rounded_pair(compared.geomean_interval),
         matched_share=(round(compared.shares[0], 6), round(compared.shares[1], 6)),
         losses=[r.shown.name for r in losses[:_LOSSES]],
         winners=compared.winners,
@@ -77,11 +75,17 @@ def build_comparison(
         thresholds={n: compared.options.threshold(ANALYSIS_THRESHOLDS[n]) for n in _THRESHOLDS},
         metric=compared.metric,
         units=[unit_comparison(u, _worth_of(base)) for u in compared.units],
+        comparability=[ComparabilityFactor(f.name, f.state, f.base, f.head) for f in compared.factors],
     )
 
 
-def with_runs(data: ComparisonData, compared: Compared, base: RunSet, head: RunSet) -> ComparisonData:
-    """Return the comparison with the runs of both sides, and how many they are in the headline; what is left out is named."""
+def with_runs(
+    data: ComparisonData, compared: Compared, base: RunSet, head: RunSet, middle: Sequence[Sequence[Path]]
+) -> ComparisonData:
+    """Return the comparison with the runs of both sides, and how many they are in the headline; what is left out is named.
+
+    ``middle``: per side, the files of the runs of median length.
+    """
     pair = compared.units[0].pair if compared.units else None
     ends = (pair.base, pair.head) if pair is not None else (None, None)
     rows = [
@@ -101,8 +105,8 @@ def with_runs(data: ComparisonData, compared: Compared, base: RunSet, head: RunS
     return replace(
         data,
         verdict=replace(data.verdict, headline=text),
-        base=replace(data.base, runs=rows[0]),
-        head=replace(data.head, runs=rows[1]),
+        base=replace(data.base, runs=rows[0], median_runs=[p.name for p in middle[0]]),
+        head=replace(data.head, runs=rows[1], median_runs=[p.name for p in middle[1]]),
         abstentions=[*out, *data.abstentions],
     )
 
@@ -123,117 +127,6 @@ def _side(side: Side, report: ReportData) -> SideSummary:
         conditions=conditions,
         findings=list(dict.fromkeys(f.rule for f in report.findings)),
         kernels_left_out=side.kernels_left_out,
-    )
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)
-
-
-def _pair(values: tuple[float, float] | None) -> tuple[float, float] | None:
-    return None if values is None else (round(values[0], 6), round(values[1], 6))
-
-
-def _p50(work: Work | None) -> float | None:
-    return None if work is None or not work.measure else round(work.times.p50_ns / 1000, 6)
-
-
-def _samples(work: Work | None) -> list[float]:
-    return [] if work is None else [v / 1000 for v in work.times.values[:_SAMPLES].tolist()]
-
-
-def _worth(row: Row, side: int) -> float | None:
-    return round(row.ratio.effective[side], 1) if row.ratio is not None else None
-
-
-def _operation(row: Row) -> OpComparison:
-    base, head, ratio, ladder = row.base, row.head, row.ratio, row.ladders
-    sentence = inversion_sentence(ladder) if ladder is not None and ladder.flips else ""
-    return OpComparison(
-        name=row.shown.name,
-        short_name=row.shown.short_name,
-        head_name=head.name if head else "",
-        status=cast(RowStatus, row.status),
-        matched_by=row.how,
-        measure=row.shown.measure or "nothing",
-        base_p50_us=_p50(base),
-        head_p50_us=_p50(head),
-        ratio=_rounded(ratio.ratio) if ratio else None,
-        ratio_ci95=_pair(ratio.interval) if ratio else None,
-        verdict=cast("RowVerdict | None", row.verdict),
-        reason=row.reason,
-        n_needed=ratio.n_needed if ratio else None,
-        base_n=base.times.count if base else None,
-        head_n=head.times.count if head else None,
-        base_effective_n=_worth(row, 0),
-        head_effective_n=_worth(row, 1),
-        block_bootstrap=bool(ratio and ratio.blocks),
-        base_dispatch_p50_us=base.dispatch_us if base else None,
-        head_dispatch_p50_us=head.dispatch_us if head else None,
-        base_event_reading_us=base.event_reading_us if base else None,
-        head_event_reading_us=head.event_reading_us if head else None,
-        base_span_p50_us=base.span_us if base else None,
-        head_span_p50_us=head.span_us if head else None,
-        base_period_p50_us=base.period_us if base else None,
-        head_period_p50_us=head.period_us if head else None,
-        base_queue=base.queue if base else "",
-        head_queue=head.queue if head else "",
-        base_readings=_readings(ladder.base_us) if ladder else dict(base.readings_us) if base else {},
-        head_readings=_readings(ladder.head_us) if ladder else dict(head.readings_us) if head else {},
-        measured=sorted(ladder.measured) if ladder else [],
-        winners=ladder.winners if ladder else {},
-        flips=list(ladder.flips) if ladder else [],
-        inversion=sentence,
-        base_samples_us=_samples(base),
-        head_samples_us=_samples(head),
-        base_dispatch_samples_us=base.dispatch_samples_us[:_SAMPLES] if base else [],
-        head_dispatch_samples_us=head.dispatch_samples_us[:_SAMPLES] if head else [],
-    )
-
-
-def _readings(values: dict[str, float | None]) -> dict[str, float | None]:
-    return {p: _rounded(v) for p, v in values.items()}
-
-
-def _kernels(rows: list[Row]) -> list[KernelComparison]:
-    """Return the kernels, by the larger of both totals; short names are told apart over both sides."""
-    ordered = sorted(rows, key=lambda r: -max(r.base.total_us if r.base else 0.0, r.head.total_us if r.head else 0.0))
-    names = short_names([r.shown.name for r in ordered])
-    return [_kernel(r, n) for r, n in zip(ordered, names, strict=True)]
-
-
-def _kernel(row: Row, short: str) -> KernelComparison:
-    base, head, ratio = row.base, row.head, row.ratio
-    return KernelComparison(
-        name=row.shown.name,
-        short_name=short,
-        head_name=head.name if head else "",
-        status=cast(RowStatus, row.status),
-        matched_by=row.how,
-        grid=base.config if base else "",
-        head_grid=head.config if head else "",
-        base_p50_us=_p50(base),
-        head_p50_us=_p50(head),
-        ratio=_rounded(ratio.ratio) if ratio else None,
-        ratio_ci95=_pair(ratio.interval) if ratio else None,
-        verdict=cast("RowVerdict | None", row.verdict),
-        reason=row.reason,
-        n_needed=ratio.n_needed if ratio else None,
-        base_n=base.times.count if base else None,
-        head_n=head.times.count if head else None,
-        base_effective_n=_worth(row, 0),
-        head_effective_n=_worth(row, 1),
-        block_bootstrap=bool(ratio and ratio.blocks),
-        base_total_us=base.total_us if base else None,
-        head_total_us=head.total_us if head else None,
-        base_dispatch_p50_us=base.dispatch_us if base else None,
-        head_dispatch_p50_us=head.dispatch_us if head else None,
-        base_event_reading_us=base.event_reading_us if base else None,
-        head_event_reading_us=head.event_reading_us if head else None,
-        base_queue=base.queue if base else "",
-        head_queue=head.queue if head else "",
-        base_samples_us=_samples(base),
-        head_samples_us=_samples(head),
     )
 
 
@@ -365,7 +258,11 @@ def _percent(compared: Compared) -> str:
 
 def _ratio_sentence(compared: Compared) -> str:
     if compared.same_recording:
-        return "Same: both sides hold the same recording."
+        return (
+            "Same: the two folders hold the same runs."
+            if compared.base.runs
+            else "Same: the two files have the same rows."
+        )
     if compared.basis == "nothing" or compared.geomean is None:
         a, b = compared.shares
         if not compared.ops and not compared.kernels:

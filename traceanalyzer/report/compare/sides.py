@@ -53,6 +53,9 @@ def side_of(report: ReportData, source: str = "trace") -> Side:
         has_device_rows=has_rows,
         kernels_left_out=max(0, len(kernels) - MOST_KERNELS),
         units=unit_sides(report, step_ns),
+        starts_us=[min(w.first_us for w in kernels if w.first_us is not None)]
+        if any(w.first_us is not None for w in kernels)
+        else [],
     )
 
 

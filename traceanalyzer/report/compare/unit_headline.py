@@ -73,16 +73,9 @@ def _doubt(main: UnitRatio) -> str:
     if main.ratio_range is not None:
         low, high = main.ratio_range
         n = f"n {main.base_n} and {main.head_n}"
-        one = (
-            " One value a side has no scatter of its own: under about 15 % it may be chance."
-            if main.base_n == main.head_n == 1
-            else ""
-        )
-        return (
-            f"not beyond the scatter (from {low:.3g} to {high:.3g} of base over all pairs of values, {n}){one}".rstrip(
-                "."
-            )
-        )
+        if main.base_n == main.head_n == 1:
+            return "one value a side has no scatter of its own, and under about 15 % may be chance"
+        return f"not beyond the scatter (from {low:.3g} to {high:.3g} of base over all pairs of values, {n})"
     if main.ratio_ci95 is None:
         return main.reason or "no interval"
     return f"the 95 % interval, {main.ratio_ci95[0]:.4f} to {main.ratio_ci95[1]:.4f}, supports no claim"

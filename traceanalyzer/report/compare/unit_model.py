@@ -48,13 +48,39 @@ class PartChange:
 
 
 @dataclass(frozen=True)
+class KernelsDifference:
+    """A part of the class compute: kernels that are ``shared`` by name, ``gone`` (base alone) or ``new`` (head alone)."""
+
+    what: Literal["shared", "gone", "new"]
+    base_us: float
+    head_us: float
+    saved_us: float
+
+
+@dataclass(frozen=True)
 class LedgerDifference:
-    """One class of the ledger in the repeat of median length; ``saved_us`` add up to the base's period less the head's."""
+    """One class of the ledger in the repeat of median length; ``saved_us`` add up to the base's period less the head's.
+
+    ``kernels`` cuts the class compute up, and adds up to it; other classes have none.
+    """
 
     what: str
     base_us: float
     head_us: float
     saved_us: float
+    kernels: list[KernelsDifference] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class DeviceDifference:
+    """The difference of the ledgers of one device of several; it adds up to the same difference of the periods.
+
+    ``decides`` names the sides (base, head) whose unit keeps it busy longest.
+    """
+
+    device: str
+    decides: list[str]
+    difference: list[LedgerDifference]
 
 
 @dataclass(frozen=True)
@@ -74,7 +100,8 @@ class UnitComparison:
     base's work (whole traces; its times are divided by it). ``shared_operators``: the same of the framework's operator calls on the host. ``caveats``: other-work, little-work,
     little-time, scaled. ``step``: a step of a run, no
     kernel under test. ``metric`` is what the headline speaks of. ``mean_ratio`` is that of mean periods. ``parts`` by time saved,
-    ``ledger_difference`` likewise. ``value``: what one value of a ratio is, a repeat of the unit or the median of a run.
+    ``ledger_difference`` likewise, of the device ``ledger_device`` that base's unit keeps busy longest; busy time, kernels and parts are that
+    device's too. ``other_devices``: of a run on several, the rest. ``value``: what one value of a ratio is, a repeat of the unit or the median of a run.
     """
 
     name: str
@@ -98,6 +125,8 @@ class UnitComparison:
     ratios: list[UnitRatio]
     parts: list[PartChange] = field(default_factory=list)
     ledger_difference: list[LedgerDifference] = field(default_factory=list)
+    ledger_device: str = ""
+    other_devices: list[DeviceDifference] = field(default_factory=list)
     back_test: BackTest | None = None
     value: Literal["repeat", "run"] = "repeat"
 

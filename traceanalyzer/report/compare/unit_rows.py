@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from traceanalyzer.analysis.compare.ledger_terms import LedgerTerm
 from traceanalyzer.analysis.compare.shared_work import PartPair
 from traceanalyzer.analysis.compare.unit_ratios import METRICS, Measured, UnitResult
 from traceanalyzer.report.compare.back_test import back_test
-from traceanalyzer.report.compare.unit_model import LedgerDifference, PartChange, UnitComparison, UnitRatio
+from traceanalyzer.report.compare.unit_model import (
+    DeviceDifference,
+    KernelsDifference,
+    LedgerDifference,
+    PartChange,
+    UnitComparison,
+    UnitRatio,
+)
 from traceanalyzer.report.model import WorthRow
 from traceanalyzer.trace.names import short_names
 
@@ -44,13 +52,50 @@ def unit_comparison(result: UnitResult, worth: Sequence[WorthRow] = ()) -> UnitC
         mean_ratio=_six(result.mean_ratio),
         ratios=ratios,
         parts=_parts(pair.work.pairs[:MOST_PARTS]),
-        ledger_difference=[
-            LedgerDifference(t.cls, round(t.base_ns / 1000, 6), round(t.head_ns / 1000, 6), round(t.saved_ns / 1000, 6))
-            for t in result.terms
+        ledger_difference=_difference(result.ledger.terms),
+        ledger_device=result.ledger.devices[0].base_device if result.ledger.terms else "",
+        other_devices=[
+            DeviceDifference(
+                d.base_device,
+                [name for name, is_it in (("base", d.base_decides), ("head", d.head_decides)) if is_it],
+                _difference(d.terms),
+            )
+            for d in result.ledger.devices[1 if result.ledger.terms else 0 :]
         ],
         back_test=back_test(result, worth),
         value="run" if base.of_runs else "repeat",
     )
+
+
+def _difference(terms: Sequence[LedgerTerm]) -> list[LedgerDifference]:
+    return [
+        LedgerDifference(t.cls, *_micro(t), [KernelsDifference(k.cls, *_micro(k)) for k in t.kernels])  # type: ignore[arg-type]
+        for t in terms
+    ]
+
+
+def _micro(t: LedgerTerm) -> tuple[float, float, float]:
+    return round(t.base_ns / 1000, 6), round(t.head_ns / 1000, 6), round(t.saved_ns / 1000, 6)
+
+
+def ledger_silence(result: UnitResult) -> list[str]:
+    """Return why a unit has no difference of the ledgers, or not of every device."""
+    change = result.ledger
+    if change.missing:
+        return [f"the ledger difference: the report of {' and '.join(change.missing)} has no ledger of the unit"]
+    if not (change.base_alone or change.head_alone):
+        return []
+    sides = [
+        f"{side} alone on device {', '.join(found)}"
+        for side, found in (("base", change.base_alone), ("head", change.head_alone))
+        if found
+    ]
+    decides = [
+        f"device {next((x.device for x in ledgers if x.decides), '?')} decides {side}"
+        for side, ledgers in (("base", result.pair.base.period_ledgers), ("head", result.pair.head.period_ledgers))
+        if ledgers
+    ]
+    return [f"the ledger difference of every device: the unit runs in {'; in '.join(sides)} ({', '.join(decides)})"]
 
 
 def _ratio(m: Measured) -> UnitRatio:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import isfinite
 
 from traceanalyzer.analysis.compare.statistics import Times
-from traceanalyzer.analysis.compare.unit_side import Part, UnitSide
+from traceanalyzer.analysis.compare.unit_side import Part, SideLedger, UnitSide
 from traceanalyzer.report.compare.times import nanoseconds, number, times
 from traceanalyzer.report.model import ReportData
-from traceanalyzer.report.unit_model import UnitRow, UnitSeries
+from traceanalyzer.report.unit_model import UnitLedgerRow, UnitRow, UnitSeries
 
 _MOST = 1e12
 
@@ -39,9 +39,17 @@ def _unit(row: UnitRow, step_ns: int) -> UnitSide:
         exclusive=_times(row.exclusive, step_ns),
         work=work,
         operators={name: n / repeats for name, n in row.operators.items() if 0 < n <= _MOST},
-        period_ledger={c: us * 1000 for c, us in row.period_ledger_us.items() if 0 <= us <= _MOST},
-        duration_ledger={c: us * 1000 for c, us in row.duration_ledger_us.items() if 0 <= us <= _MOST},
+        period_ledgers=[_ledger(x) for x in row.period_ledgers],
+        duration_ledgers=[_ledger(x) for x in row.duration_ledgers],
     )
+
+
+def _ledger(row: UnitLedgerRow) -> SideLedger:
+    classes, kernels = (
+        {name: us * 1000 for name, us in found.items() if 0 <= us <= _MOST}
+        for found in (row.classes_us, row.kernels_us)
+    )
+    return SideLedger(f"{row.device}" + (f" of {row.owner}" if row.owner else ""), row.decides, classes, kernels)
 
 
 def _times(series: UnitSeries, step_ns: int) -> Times:
