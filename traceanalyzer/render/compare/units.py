@@ -65,9 +65,7 @@ def why(unit: UnitComparison, top: int = 6) -> Block | None:
         sums = [sum(getattr(t, f) for t in rest) for f in ("base_us", "head_us", "saved_us")]
         rows.append([f"{show.plural(len(rest), 'more class')}", *map(show.us, sums)])
     of = f"ledger of the median {unit.value}" + (f", device {unit.ledger_device}" if unit.other_devices else "")
-    title = (
-        f"{'Saved' if total >= 0 else 'Lost'} per unit: {show.duration(abs(total))}, by class of time ({of}; us)"
-    )
+    title = f"{'Saved' if total >= 0 else 'Lost'} per unit: {show.duration(abs(total))}, by class of time ({of}; us)"
     notes = []
     if unit.other_devices:
         others = ", ".join(d.device for d in unit.other_devices[:8])
