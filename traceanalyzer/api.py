@@ -11,7 +11,7 @@ from traceanalyzer.analysis.pipeline import Analysis, analyse
 from traceanalyzer.doctor.engine import diagnose
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.registry import chosen_rules
-from traceanalyzer.errors import OptionError, TraceAnalyzerError, TraceFormatError
+from traceanalyzer.errors import OptionError
 from traceanalyzer.options import AnalysisOptions, Selection
 from traceanalyzer.report.build import build_report
 from traceanalyzer.report.public import Report
@@ -20,14 +20,13 @@ from traceanalyzer.trace.source import Progress
 from traceanalyzer.trace.tables import Trace
 
 if TYPE_CHECKING:
-    from traceanalyzer.analysis.collectives import RankCollectives
     from traceanalyzer.analysis.compare.sides import Side
     from traceanalyzer.report.annotations import Annotations
     from traceanalyzer.report.compare.public import Comparison
     from traceanalyzer.report.counterfactual import Counterfactual
     from traceanalyzer.report.history.trends import Trend
     from traceanalyzer.report.model import ReportData
-    from traceanalyzer.report.ranks import RankRow, RanksData
+    from traceanalyzer.report.ranks import RanksData
 
 __all__ = [
     "Annotations",
@@ -111,59 +110,17 @@ def counterfactual_of(trace: Trace, change: str, options: AnalysisOptions | None
 
 def ranks(
     folder: str | Path, options: AnalysisOptions | None = None, *, hta: bool = True, late_over: float = 0.05,
-    progress: Progress | None = None,
+    progress: Progress | None = None, jobs: int = 1,
 ) -> RanksData:  # fmt: skip
-    """Return the report on a folder of traces, one a rank, read one at a time.
+    """Return the report on a folder of traces, one a rank.
 
+    Traces are read one at a time, with ``jobs`` above 1 so many at a time in processes of their own, and only a few rows are kept of each.
     ``hta`` puts HolisticTraceAnalysis' numbers beside where it is installed; ``late_over`` is the share by which a rank must
     exceed the median to be late. Raises TraceFormatError for a folder in which no trace can be read.
     """
-    from traceanalyzer.peers.hta import HOW_TO_GET, installed_version
-    from traceanalyzer.report.ranks import LostTrace, rank_of, ranks_report
-    from traceanalyzer.trace.folder import trace_files
+    from traceanalyzer.fleet.ranks import ranks_of
 
-    options = options or AnalysisOptions()
-    tool = installed_version() if hta else ""
-    rows: list[RankRow] = []
-    lost: list[LostTrace] = []
-    kept: list[RankCollectives] = []
-    sizes: list[int] = []
-    files = trace_files(folder)
-    for path in files:
-        try:
-            found, collectives, size = _one_rank(path, options, bool(tool), progress)
-        except TraceAnalyzerError as error:
-            # a report holds no folder: it names machines and users
-            reason = error.one_line().replace(str(path), path.name)
-            lost.append(LostTrace(path.name, reason, rank_of(None, path.name)[0]))
-            continue
-        if size is not None:
-            sizes.append(size)
-        if not found:
-            lost.append(LostTrace(path.name, "it holds no device rows", rank_of(None, path.name)[0]))
-        rows += found
-        kept += collectives
-    if not rows:
-        first = f": {lost[0].file}: {lost[0].reason}" if lost else ""
-        raise TraceFormatError(
-            "no_ranks", f"none of {len(files)} files gives a rank{first}", hint="give a folder of traces"
-        )
-    said = tool or (HOW_TO_GET if hta else "")
-    return ranks_report(Path(folder).resolve().name, rows, lost, max(sizes, default=None), said, late_over, kept)
-
-
-def _one_rank(
-    path: Path, options: AnalysisOptions, with_hta: bool, progress: Progress | None
-) -> tuple[list[RankRow], list[RankCollectives], int | None]:
-    """Return the rows of one trace, its collectives and the number of ranks it knows of; nothing else outlives the call."""
-    from traceanalyzer.peers.hta import run_hta
-    from traceanalyzer.report.ranks import rank_collectives, rank_rows
-
-    trace = read(path, options.limits, progress)
-    analysis, _, report = examine(trace, options)
-    beside = run_hta(path, shipped_only=True) if with_hta else None
-    rows = rank_rows(analysis, report.data, path.name, beside)
-    return rows, rank_collectives(analysis, path.name), trace.meta.world_size
+    return ranks_of(folder, options or AnalysisOptions(), hta=hta, late_over=late_over, progress=progress, jobs=jobs)
 
 
 def examine(trace: Trace, options: AnalysisOptions | None = None) -> tuple[Analysis, list[Finding], Report]:

@@ -148,9 +148,66 @@ def test_a_rank_that_cannot_be_one_is_none(tmp_path, value):
 
 def test_two_files_of_one_rank_are_both_kept_and_spoken_of(tmp_path):
     job(rank=0, world=1).write(tmp_path / "a.json")
-    job(rank=0, world=1).write(tmp_path / "b.json")
+    job(rank=0, world=1, compute=110).write(tmp_path / "b.json")
     found = ranks(tmp_path, hta=False)
-    assert len(found.ranks) == 2 and "rank 0 is claimed by 2 files" in found.notes
+    assert len(found.ranks) == 2 and "rank 0 is in 2 files with different numbers" in found.notes
+
+
+def test_of_copies_of_one_rank_one_counts_and_it_is_said(tmp_path):
+    for name, rank in (("a", 0), ("b", 1), ("b (1)", 1)):
+        job(rank=rank).write(tmp_path / f"{name}.json")
+    found = ranks(tmp_path, hta=False)
+    assert [r.file for r in found.ranks] == ["a.json", "b (1).json"] and not found.missing
+    assert found.notes == ["b.json is a copy of b (1).json: left out"]
+    assert found.communication.reason == "" and found.communication.collectives == 10  # a copy is no second rank 1
+
+
+def test_the_first_line_says_what_was_counted(tmp_path):
+    for rank in range(2):
+        job(rank=rank, world=4).write(tmp_path / f"{rank}.json")
+    assert "2 ranks of 4 in 2 traces" in run(tmp_path, "--no-hta").output
+
+
+def test_no_trace_outlives_its_turn_so_that_memory_is_that_of_one(tmp_path, monkeypatch):
+    import gc
+    import tracemalloc
+    import weakref
+
+    from traceanalyzer.fleet import ranks as module
+
+    for rank in range(12):
+        job(rank=rank, world=12).write(tmp_path / f"{rank:02}.json")
+    alive, peaks, known = [], [], module.read
+
+    def reads(*args):
+        assert not [r for r in alive if r() is not None], "a trace of before is still there"
+        if alive:
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.reset_peak()
+        trace = known(*args)
+        alive.append(weakref.ref(trace))
+        return trace
+
+    monkeypatch.setattr(module, "read", reads)
+    gc.disable()  # as the command does: what only a collection frees stays
+    tracemalloc.start()
+    try:
+        ranks(tmp_path, hta=False)
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert len(alive) == 12
+    # from the second on, so that what is loaded once does not count; each rank may keep its rows
+    kept = 20_000
+    assert peaks[-1] - peaks[1] < (len(peaks) - 2) * kept
+
+
+def test_ranks_in_worker_processes_are_the_same_and_a_killed_one_is_lost(tmp_path):
+    for rank in range(3):
+        job(rank=rank, world=4, compute=100 + rank).write(tmp_path / f"{rank}.json")
+    (tmp_path / "rank3.json").write_text("{")
+    alone, several = ranks(tmp_path, hta=False), ranks(tmp_path, hta=False, jobs=2)
+    assert alone == several and [x.rank for x in several.lost] == [3]
 
 
 @pytest.mark.parametrize("what", ["missing", "file", "empty", "broken"])

@@ -45,6 +45,7 @@ class RankCollectives:
     """The collectives of one rank's device in order of start; times are absolute nanoseconds of that host's clock.
 
     ``name`` numbers ``names``, which are those of the kernels; kernels that send from one rank to one other are left out.
+    ``file`` is where they come from, empty where that is of no account.
     """
 
     rank: int
@@ -52,6 +53,7 @@ class RankCollectives:
     name: npt.NDArray[np.int32]
     start_ns: Int64
     end_ns: Int64
+    file: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from traceanalyzer.commands.limits import limit_options
+from traceanalyzer.commands.limits import bound_options
 from traceanalyzer.commands.numbers import Size
 from traceanalyzer.commands.output import screen, utf8_stdout, write_output
 from traceanalyzer.errors import ExitCode
@@ -89,7 +89,7 @@ def command() -> None:
     metavar="ADDRESS",
     help="Run on a dask.distributed cluster, e.g. tcp://head:8786; its workers read the same paths.",
 )
-@limit_options
+@bound_options
 @click.option("--progress/--no-progress", default=True, help="Progress on standard error.")
 def run(
     traces: tuple[str, ...], output: Path, jobs: int | None, timeout: float, memory: int | None, commit: str | None, fresh: bool, retry_faults: bool,
@@ -103,8 +103,11 @@ def run(
     from traceanalyzer.fleet.pool import PoolOptions
     from traceanalyzer.fleet.run import FleetOptions, run_fleet
 
-    limits = ReadLimits(max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes)
     count = jobs or _cores()
+    limits = ReadLimits(
+        max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes,
+        jobs=1 if scheduler is not None else max(1, _cores() // count),  # cores that no other trace takes
+    )  # fmt: skip
     bound = memory if memory is not None else _share_of_memory(count) if scheduler is None else 0
     options = FleetOptions(
         output,

@@ -15,8 +15,15 @@ _DEFAULTS = ReadLimits()
 
 def limit_options(function: F) -> F:
     """Add --max-bytes, --max-rows, --max-depth, --max-event-bytes and --jobs to a command."""
+    option = click.option(
+        "--jobs", type=click.IntRange(0, 1024), default=_DEFAULTS.jobs, show_default=True, help="Processes that read a large trace; 0 is one a core."
+    )  # fmt: skip
+    return bound_options(option(function))
+
+
+def bound_options(function: F) -> F:
+    """Add --max-bytes, --max-rows, --max-depth and --max-event-bytes to a command."""
     for name, least, most, text in (
-        ("jobs", 0, 1024, "Processes that read a large trace; 0 is one a core."),
         ("max_event_bytes", 1, None, "Longest event."),
         ("max_depth", 1, 10_000, "Deepest nesting of an event."),
         ("max_rows", 1, None, "Most rows kept in memory, about 100 bytes each."),

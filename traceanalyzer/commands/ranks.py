@@ -29,26 +29,39 @@ from traceanalyzer.render.formats import RANKS
     show_default=True,
     help="A rank is late if it takes this much longer than the median one outside of its collectives.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Traces at a time, each in a process of its own.",
+)
 @click.option("--top", type=click.IntRange(1), default=64, show_default=True, metavar="N", help="Rows per table.")
 @limit_options
 @click.option("--progress/--no-progress", default=True, help="Progress bar on standard error when it is a terminal.")
 def command(
-    folder: str, output_format: str, output: str | None, hta: bool, late_over: float, top: int,
+    folder: str, output_format: str, output: str | None, hta: bool, late_over: float, workers: int, top: int,
     max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, jobs: int, progress: bool,
 ) -> None:  # fmt: skip
     """Report on the traces of DIR, one a rank: where the time went, who waits in collectives for whom, overlap, queue verdicts.
 
-    Traces are the .json and .json.gz files of the folder, read one at a time. The rank is read from a trace's distributedInfo,
+    Traces are the files of the folder that a reader knows, read one at a time (--workers N: so many), and only small tables are kept of each. The rank is read from a trace's distributedInfo,
     else in its file name (rank3, worker-3). Ranks without a trace and files that cannot be read are listed.
     """
     from traceanalyzer.api import ranks
 
     limits = ReadLimits(
-        max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes, jobs=jobs
+        max_bytes=max_bytes,
+        max_rows=max_rows,
+        max_depth=max_depth,
+        max_event_bytes=max_event_bytes,
+        jobs=jobs if workers == 1 else jobs or 1,
     )
-    # HolisticTraceAnalysis runs in a child, which ends with us
-    with cleaning_up() if hta else nullcontext(), reading_progress(progress) as callback:
-        found = ranks(folder, AnalysisOptions(limits=limits), hta=hta, late_over=late_over / 100, progress=callback)
+    # HolisticTraceAnalysis and workers run in children, which end with us
+    options = AnalysisOptions(limits=limits)
+    with cleaning_up() if hta or workers > 1 else nullcontext(), reading_progress(progress) as callback:
+        found = ranks(folder, options, hta=hta, late_over=late_over / 100, progress=callback, jobs=workers)
     utf8_stdout()
     write_output(
         render(RANKS, output_format, found, RenderSettings(top=top, width=screen(output)[0])),

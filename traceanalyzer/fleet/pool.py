@@ -92,7 +92,7 @@ class Slot:
                 # a session of its own: Ctrl-C goes to the one who asks, and a kill takes its children along
                 self._process = subprocess.Popen(
                     [sys.executable, "-c", _SERVE, json.dumps(sys.path), "traceanalyzer-fleet-worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                    stderr=None if debug else subprocess.DEVNULL, start_new_session=True,
+                    stderr=None if debug else subprocess.DEVNULL, start_new_session=True, env=_environment(),
                 )  # fmt: skip
             return self._process
 
@@ -111,6 +111,11 @@ class Slot:
         if process is not None:
             _kill(process)
             process.wait()
+
+
+def _environment() -> dict[str, str]:
+    # a worker of dask gives freed memory back at once, which is for arrays that live long: here it costs time and gains nothing
+    return {k: v for k, v in os.environ.items() if k != "MALLOC_TRIM_THRESHOLD_"}
 
 
 def _close(file: IO[bytes] | None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from traceanalyzer._version import __version__
@@ -31,15 +30,7 @@ _ITEMS = 12
 _ERROR = "error"
 
 
-@dataclass(frozen=True)
-class Reduced:
-    """Rows of one trace, and the world size that it knows of."""
-
-    rows: Rows
-    world_size: int | None
-
-
-def reduce_trace(source: Source, options: AnalysisOptions, commit: str | None = None) -> Reduced:
+def reduce_trace(source: Source, options: AnalysisOptions, commit: str | None = None) -> Rows:
     """Return the rows of a trace; nothing else of it outlives the call. Raises :class:`~traceanalyzer.errors.TraceAnalyzerError`."""
     trace = read(source.path, options.limits)
     analysis = analyse(trace, options)
@@ -61,7 +52,7 @@ def reduce_trace(source: Source, options: AnalysisOptions, commit: str | None = 
     left_out = sum(max(0, len(rows) - MOST[table]) for table, rows in made.items())
     made = {table: rows[: MOST[table]] for table, rows in made.items()}
     made["runs"] = [_run(source, analysis, report, left_out)]
-    return Reduced({t: [_clean(common | row) for row in rows] for t, rows in made.items()}, trace.meta.world_size)
+    return {t: [_clean(common | row) for row in rows] for t, rows in made.items()}
 
 
 def common_columns(source: Source, rank: int | None, commit: str | None) -> Row:

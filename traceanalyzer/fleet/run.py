@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -102,7 +103,7 @@ def run_fleet(
     return progress
 
 
-def _runner(options: FleetOptions) -> Pool:
+def _runner(options: FleetOptions) -> AbstractContextManager[Runner]:
     if options.scheduler is None:
         return Pool(options.pool)
     from traceanalyzer.fleet.cluster import Cluster

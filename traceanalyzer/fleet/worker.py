@@ -18,14 +18,15 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from traceanalyzer.fleet.scan import Source
 from traceanalyzer.options import AnalysisOptions
 
 _LENGTH = struct.Struct("<Q")
-KINDS = ("arrow", "rows")
-"""How rows come back: as Arrow streams for Parquet, or as plain Python rows."""
+KINDS = ("arrow", "ranks", "ranks+hta")
+"""What comes back of a trace: rows of all tables as Arrow streams, or what `ranks` keeps, with HolisticTraceAnalysis' numbers or not."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,6 @@ class Answer:
 
     source: Source
     tables: dict[str, Any] = field(default_factory=dict)
-    world_size: int | None = None
     code: str = ""
     known: dict[str, Any] = field(default_factory=dict)
 
@@ -81,18 +81,21 @@ def analyse_one(job: Job) -> Answer:
         return Answer(job.source, code=code, known=known | _used(began, spent))
 
     try:
+        if job.kind != "arrow":
+            from traceanalyzer.fleet.ranks import one_rank
+
+            return Answer(job.source, {"rank": one_rank(Path(job.source.path), job.options, job.kind == "ranks+hta")})
         from traceanalyzer.fleet.rows import reduce_trace
 
-        reduced = reduce_trace(job.source, job.options, job.commit)
-        reduced.rows["runs"][0].update(_used(began, spent))
-        if job.kind == "rows":
-            return Answer(job.source, dict(reduced.rows), reduced.world_size)
+        rows = reduce_trace(job.source, job.options, job.commit)
+        rows["runs"][0].update(_used(began, spent))
         from traceanalyzer.fleet.store import to_stream
 
-        tables = {table: to_stream(table, rows) for table, rows in reduced.rows.items() if rows}
-        return Answer(job.source, tables, reduced.world_size)
+        tables = {table: to_stream(table, found) for table, found in rows.items() if found}
+        return Answer(job.source, tables)
     except TraceAnalyzerError as error:
-        return fault(error.kind, offset_bytes=error.offset)
+        line = {} if job.kind == "arrow" else {"line": error.one_line()}  # tables hold no prose
+        return fault(error.kind, offset_bytes=error.offset, **line)
     except MemoryError:
         return fault("out_of_memory")
     except Exception as error:  # a fault of ours costs one trace, not the job

@@ -20,9 +20,22 @@ _ROWS, _MISSING, _LOST, _FILE = 64, 32, 20, 16
 def text_ranks(report: RanksData, settings: RenderSettings) -> str:
     """Return the report as text; ``top`` rows per table, all in JSON."""
     head = [*wrap(terminal(report.headline, 600), settings.width), ""]
-    head.append(f"{terminal(report.folder, 200)}: {show.plural(len(report.ranks), 'row')}")
+    head.append(f"{terminal(report.folder, 200)}: {_counts(report)}")
     shown = _blocks(report, settings.top or _ROWS)
     return "\n".join(head) + "\n\n" + render_blocks(shown, _facts(report), width=settings.width)
+
+
+def _counts(report: RanksData) -> str:
+    """Return how many ranks and files there are; devices where a trace has several."""
+    ranks, files = {r.rank for r in report.ranks if r.rank is not None}, {r.file for r in report.ranks}
+    of = f" of {report.world_size}" if report.world_size is not None and ranks else ""
+    text = (
+        f"{show.plural(len(ranks), 'rank')}{of} in {show.plural(len(files), 'trace')}"
+        if ranks
+        else f"{show.plural(len(files), 'trace')} without a rank"
+    )
+    several = len(report.ranks) > len(files)
+    return text + (f", {show.plural(len(report.ranks), 'device')}" if several else "")
 
 
 def markdown_ranks(report: RanksData, settings: RenderSettings) -> str:
@@ -36,7 +49,14 @@ def markdown_ranks(report: RanksData, settings: RenderSettings) -> str:
 
 
 def _blocks(report: RanksData, top: int) -> list[Block]:
-    found = (_waits(report, top), _ledgers(report, top), _times(report, top), _verdicts(report, top), _hta(report, top))
+    found = (
+        _waits(report, top),
+        _collectives(report, top),
+        _ledgers(report, top),
+        _times(report, top),
+        _verdicts(report, top),
+        _hta(report, top),
+    )
     return [block for block in found if block is not None]
 
 
@@ -122,6 +142,20 @@ def _waits(report: RanksData, top: int) -> Block | None:
         notes.append(f"{show.plural(len(found.ranks) - top, 'more rank')} (--top N; all in JSON)")
     columns = ["rank", "waits", "transfer", "waiting", "mostly for", "others wait for it", "joined last"]
     return Block(title, columns, cells, notes=notes, labels=frozenset({4}))
+
+
+def _collectives(report: RanksData, top: int) -> Block | None:
+    """Return in which collectives the waiting is, and for whom."""
+    found = report.communication
+    names = [] if found is None else [n for n in found.names if n.wait_us > 0]
+    if not names:
+        return None
+    cells = [
+        [n.name, show.count(n.collectives), show.us(n.wait_us), f"rank {n.rank} ({show.percent(n.caused_us / n.wait_us)})", show.count(n.last)]
+        for n in names[:top]
+    ]  # fmt: skip
+    columns = ["collective", "times", "waiting", "mostly for", "which joined last"]
+    return Block("In which collectives (us, all ranks together)", columns, cells, labels=frozenset({3}))
 
 
 def _times(report: RanksData, top: int) -> Block:

@@ -256,7 +256,7 @@ def _classes(ledger: DeviceLedger, analysis: Analysis) -> dict[str, float]:
 def rank_collectives(analysis: Analysis, file: str) -> list[RankCollectives]:
     """Return what is kept of a trace to tell who waits for whom; none where its rank is not known."""
     rank, _ = rank_of(analysis.trace.meta.rank, file)
-    return [] if rank is None else collectives_of(analysis.trace, rank)
+    return [] if rank is None else [replace(k, file=file) for k in collectives_of(analysis.trace, rank)]
 
 
 def communication(rows: Sequence[OfRank], kept: Sequence[RankCollectives]) -> RanksCommunication:
@@ -319,12 +319,37 @@ def _hta_numbers(found: HtaResult, devices: int) -> HtaNumbers:
     )  # fmt: skip
 
 
+def copies(rows: Iterable[RankRow]) -> dict[str, str]:
+    """Return each file that has the rows of another file of its rank, to the nanosecond, with the name of that other."""
+    files: dict[str, list[RankRow]] = {}
+    for r in rows:
+        files.setdefault(r.file, []).append(replace(r, file="", rank_from="", hta=None))
+    found: dict[str, str] = {}
+    first: dict[int, list[str]] = {}
+    for file, mine in files.items():
+        rank = mine[0].rank
+        if rank is None:
+            continue
+        same = next((other for other in first.get(rank, []) if files[other] == mine), None)
+        if same is None:
+            first.setdefault(rank, []).append(file)
+        else:
+            found[file] = same
+    return found
+
+
 def ranks_report(
     folder: str, rows: Iterable[RankRow], lost: list[LostTrace], world_size: int | None, hta: str,
     limit: float = STRAGGLER_SHARE, collectives: Sequence[RankCollectives] = (),
 ) -> RanksData:  # fmt: skip
-    """Return the report on a folder's rows, in the order of their ranks; rows without a rank come last, by file."""
+    """Return the report on a folder's rows, in the order of their ranks; rows without a rank come last, by file.
+
+    Of files that are copies of one another one counts.
+    """
     ordered = sorted(rows, key=lambda r: (r.rank is None, r.rank or 0, r.file, r.device))
+    again = copies(ordered)
+    ordered = [r for r in ordered if r.file not in again]
+    collectives = [k for k in collectives if k.file not in again]
     times = [
         RankTimes(*(round(us * 1000) for us in (r.span_us, r.compute_us, r.idle_us, r.exposed_communication_us)))
         for r in ordered
@@ -339,7 +364,8 @@ def ranks_report(
     missing = sorted(set(range(min(expected, 1 << 16))) - known) if known else []
     notes = []
     files = Counter(rank for rank, _ in {(r.rank, r.file) for r in ordered} if rank is not None)
-    notes += [f"rank {rank} is claimed by {n} files" for rank, n in sorted(files.items()) if n > 1]
+    notes += [f"{file} is a copy of {other}: left out" for file, other in sorted(again.items())]
+    notes += [f"rank {rank} is in {n} files with different numbers" for rank, n in sorted(files.items()) if n > 1]
     if unknown := len({r.file for r in ordered if r.rank is None}):
         notes.append(
             f"{_number(unknown, 'file')} without a rank, neither in distributedInfo nor in the file name (rank3, worker-3): "
