@@ -102,11 +102,13 @@ def run(
     """
     from traceanalyzer.fleet.pool import PoolOptions
     from traceanalyzer.fleet.run import FleetOptions, run_fleet
+    from traceanalyzer.trace.cores import usable_cores
 
-    count = jobs or _cores()
+    cores = usable_cores()
+    count = jobs or cores
     limits = ReadLimits(
         max_bytes=max_bytes, max_rows=max_rows, max_depth=max_depth, max_event_bytes=max_event_bytes,
-        jobs=1 if scheduler is not None else max(1, _cores() // count),  # cores that no other trace takes
+        jobs=1 if scheduler is not None else max(1, cores // count),  # cores that no other trace takes
     )  # fmt: skip
     bound = memory if memory is not None else _share_of_memory(count) if scheduler is None else 0
     options = FleetOptions(
@@ -155,10 +157,6 @@ def show(results: Path, output_format: str, output: str | None, kernel: str | No
     write_output(
         render(FLEET_QUERY if sql is not None else FLEET, output_format, found, settings), output, form=output_format
     )
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _share_of_memory(jobs: int) -> int:

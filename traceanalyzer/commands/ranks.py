@@ -46,8 +46,9 @@ def command(
 ) -> None:  # fmt: skip
     """Report on the traces of DIR, one a rank: where the time went, who waits in collectives for whom, overlap, queue verdicts.
 
-    Traces are the files of the folder that a reader knows, read one at a time (--workers N: so many), and only small tables are kept of each. The rank is read from a trace's distributedInfo,
-    else in its file name (rank3, worker-3). Ranks without a trace and files that cannot be read are listed.
+    Traces are the files of the folder that a reader knows, one at a time or --workers N, and only small tables are kept of each. The
+    rank is read from a trace's distributedInfo, else in its file name (rank3, worker-3). Ranks without a trace and files that cannot
+    be read are listed.
     """
     from traceanalyzer.api import ranks
 
