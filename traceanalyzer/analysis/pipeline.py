@@ -162,7 +162,11 @@ def _with_units(ledger: DeviceLedger, found: list[tuple[int, DeviceLedger]]) -> 
         return ledger
     largest = max(mine, key=lambda m: m[0])[1]
     return replace(
-        ledger, unit_starts_ns=largest.unit_starts_ns, replay=lambda: largest.worth, replay_with=largest.replay_with
+        ledger,
+        unit=largest.unit,
+        unit_starts_ns=largest.unit_starts_ns,
+        replay=lambda: largest.worth,
+        replay_with=largest.replay_with,
     )
 
 
@@ -192,7 +196,10 @@ def _op_ledgers(
         weight, ledger, name, starts, units = found[number]
         window = clipped(ledger, name, int(starts[0]), int(starts[-1]), starts)
         window = replace(
-            window, replay=partial(worth.worth, window, units), replay_with=partial(worth.timeline, window, units)
+            window,
+            unit=name,
+            replay=partial(worth.worth, window, units),
+            replay_with=partial(worth.timeline, window, units),
         )
         result.append((weight, window))
     return result

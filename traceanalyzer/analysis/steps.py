@@ -42,7 +42,8 @@ class StepFacts:
     """Steps of one kind, in order of time; one value a step, in nanoseconds.
 
     ``wait_ns`` is how long the thread that runs the steps waited for the device in each, ``busy_ns`` how long the device
-    worked in it. ``device`` (row of ``trace.devices``) is the one with most work in the steps, NO_ROW where no row lies in
+    worked in it; ``head_ns`` is from the step's begin to the first instant at which it works, ``tail_ns`` from the last one to the
+    step's end (a step in which it does not work has all of its time in the head). ``device`` (row of ``trace.devices``) is the one with most work in the steps, NO_ROW where no row lies in
     one. ``slowest`` and ``middle`` number steps; ``cause`` says what the slowest has more of than the middle one, None
     where the two are about equal. ``process`` and ``part`` are set where several processes or devices have such steps.
     """
@@ -53,6 +54,8 @@ class StepFacts:
     dur_ns: Int64
     wait_ns: Int64
     busy_ns: Int64
+    head_ns: Int64
+    tail_ns: Int64
     device: int
     slowest: int
     middle: int
@@ -130,20 +133,35 @@ def _facts(trace: Trace, host: Launching, where: Origin, kind: _Kind, ledgers: l
     own = [x for x in ledgers if where.device_process[x.device] in (process, NO_ROW)] or ledgers
     own = [x for x in own if kind.part is None or x.device == kind.part]
     ledger, busy = None, np.zeros(len(length), dtype=np.int64)
+    head, tail = length, busy
     for candidate in own:
         working = np.isin(candidate.cls, [int(c) for c in BUSY])
         covered = intervals.covered_length(kind.start_ns, kind.end_ns, candidate.start[working], candidate.end[working])
         if ledger is None or covered.sum() > busy.sum():
             ledger, busy = candidate, covered
+            head, tail = _margins(kind, candidate.start[working], candidate.end[working])
     slowest, middle = int(np.argmax(length)), int(np.argsort(length, kind="stable")[(len(length) - 1) // 2])
     over = int(length[slowest] - length[middle])
     grew = len(length) > 1 and over > _WORTH_A_CAUSE * float(stats.median(length) or 0)
     return StepFacts(
-        kind.name, kind.method, kind.start_ns, length, host.waited_ns(trace, thread, kind.start_ns, kind.end_ns), busy,
+        kind.name, kind.method, kind.start_ns, length, host.waited_ns(trace, thread, kind.start_ns, kind.end_ns), busy, head, tail,
         ledger.device if ledger is not None else NO_ROW, slowest, middle,
         _cause(kind, ledger, slowest, middle) if grew and ledger is not None else None,
         kind.process if kind.several else None, kind.part,
     )  # fmt: skip
+
+
+def _margins(kind: _Kind, start: Int64, end: Int64) -> tuple[Int64, Int64]:
+    """Return how long each step runs before the first and after the last of the busy stretches in it, which are in order and disjoint."""
+    length = kind.end_ns - kind.start_ns
+    first, last = (
+        np.searchsorted(end, kind.start_ns, side="right"),
+        np.searchsorted(start, kind.end_ns, side="left") - 1,
+    )
+    worked = first <= last
+    begin = np.maximum(start[np.minimum(first, len(start) - 1)], kind.start_ns)
+    stop = np.minimum(end[np.maximum(last, 0)], kind.end_ns)
+    return np.where(worked, begin - kind.start_ns, length), np.where(worked, kind.end_ns - stop, 0)
 
 
 def _cause(kind: _Kind, ledger: DeviceLedger, slowest: int, middle: int) -> SlowCause:

@@ -18,12 +18,17 @@ from traceanalyzer.options import COST_SHARE, MENTION_SHARE, Threshold
 from traceanalyzer.trace.tables import Bool
 
 CLOCKS = "host and device clocks disagree; what the host did while the device was idle cannot be told"
-WORTH = "[[ Without it a step of the run would take {then_ns:time} instead of {now_ns:time}.]]"
+WORTH = (
+    "[[ By a replay, {change:without} {unit:unit} would take {then_ns:time} instead of {now_ns:time}.]]"
+    "[[ Ending this alone would gain little: by a replay, {change:without} {unit:unit} would take {little_ns:time} instead of {now_ns:time}.]]"
+)
 """What the end of a cause would be worth, by a replay of the run's own rows (docs/worth.md)."""
 Remedy = str | Callable[[Analysis], str]
 """A sentence, or what makes it of the trace."""
 LEAST_GAIN = 0.005
 """A replay that gains less says that the change is worth nothing."""
+LITTLE_OF_COST = 0.25
+"""A gain this far below the cost is said to be little: something else takes the place of the cause."""
 NO_LEDGER = "there is no device row, so that no time can be given a cause"
 
 
@@ -95,13 +100,17 @@ def cost_params(device: DeviceCauses, mask: Bool, change: str = "") -> dict[str,
     items = device.items(mask)
     worth = device.worth(change)
     gain = worth is not None and worth.share >= LEAST_GAIN
+    little = worth is not None and worth.share < LITTLE_OF_COST * device.share(mask)
     params: dict[str, Param] = {
         "device": device.label, "cost_ns": device.ns(mask), "span_ns": device.ledger.span_ns, "share": round(device.share(mask), 6),
         "busy": round(device.busy_share, 6), "intervals": device.count(mask),
     }  # fmt: skip
     params |= {
+        "change": change if worth else None,
+        "unit": device.ledger.unit,
         "now_ns": worth.now_ns if worth and gain else None,
-        "then_ns": worth.period_ns if worth and gain else None,
+        "then_ns": worth.period_ns if worth and gain and not little else None,
+        "little_ns": worth.period_ns if worth and gain and little else None,
     }
     for place, prefix in enumerate(("top", "second", "third")):
         item = items[place] if place < len(items) else None

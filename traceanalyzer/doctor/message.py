@@ -1,9 +1,13 @@
 """Sentences of findings, made from a template and parameters: the one place where a parameter becomes text.
 
-A template holds ``{parameter}`` or ``{parameter:kind}``: ``time`` (nanoseconds), ``share`` (a part of one as a percentage), ``change`` (a relative
-difference, with its sign), ``times`` and ``factor`` (a ratio, three digits or one behind the point), ``name`` (a kernel, operator or range, cut and in
-backquotes), ``count`` (an integer with its thousands apart), ``number`` (three digits), ``ratio`` (four digits behind
-the point), ``protocol`` (a timing protocol in words), ``often`` (once, twice, 3 times), ``plural WORD`` (``1 place``, ``3 places``).
+A template holds ``{parameter}`` or ``{parameter:kind}``:
+
+- ``time`` (nanoseconds), ``share`` (a part of one as a percentage), ``change`` (a relative difference, with its sign)
+- ``times``, ``factor``, ``ratio`` and ``number`` (three digits with an x; one digit behind the point with an x; four digits behind the point; three digits)
+- ``count`` (an integer with its thousands apart), ``often`` (once, twice, 3 times), ``plural WORD`` (``1 place``, ``3 places``)
+- ``name`` (a kernel, operator or range, cut and in backquotes), ``unit`` (a step, or a call of an operation)
+- ``protocol`` (a timing protocol in words), ``without`` (a change of the replays in words)
+
 A part in brackets of the form ``[[... {parameter} ...]]`` is left out where one of its parameters is None or empty.
 """
 
@@ -64,6 +68,23 @@ PROTOCOLS = {
 }
 """Timing protocols in words, those that people use most first."""
 
+WITHOUT = {
+    "launches_free": "with its launches issued at once",
+    "no_synchronise": "without synchronise calls",
+    "no_copy_calls": "with copies that do not block",
+    "no_host_waits": "without waits of the host for the device",
+    "no_allocation": "without allocation",
+    "no_data_loading": "with data ready",
+    "no_compile": "without compilation",
+}
+"""Each change of the replays as the start of a sentence on what it would be worth."""
+
+
+def unit(name: str) -> str:
+    """Return what the units of a run are called: the profiler's steps, or calls of an operation."""
+    return "a step" if name.startswith("ProfilerStep") else f"a call of `{shown_name(name)}`"
+
+
 show_us, show_share = number_text.duration, number_text.percent
 """Durations and shares in the text of verdicts."""
 
@@ -77,6 +98,8 @@ _KINDS: dict[str, Callable[[Any], str]] = {
     "factor": lambda value: f"{value:.1f}x",
     "often": lambda value: {1: "once", 2: "twice"}.get(value, f"{value:,} times"),
     "count": lambda value: f"{value:,}",
+    "without": lambda value: WITHOUT[value],
+    "unit": unit,
     "protocol": lambda value: PROTOCOLS.get(value, str(value)),
     "ratio": lambda value: f"{value:.4f}",
     "number": lambda value: f"{value:.3g}",

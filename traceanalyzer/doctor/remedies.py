@@ -99,3 +99,53 @@ def compiled_before_of(analysis: Analysis) -> str:
     if framework(analysis) == "jax":
         return "call the jitted function once, with the same shapes, before recording (jax_log_compiles names recompilations)"
     return "call everything once, with the same shapes, before recording; TORCH_LOGS=recompiles names recompilations"
+
+
+def more_per_launch_of(analysis: Analysis) -> str:
+    """Return how one launch is made to do more, where a graph or a compiled program is launched already."""
+    if framework(analysis) == "jax":
+        return "let one call do more steps: jax.lax.scan or jax.lax.fori_loop inside of jax.jit"
+    return "unroll more calls into one graph"
+
+
+def without_dispatch_of(analysis: Analysis) -> str:
+    """Return how an operation is timed so that its dispatch does not count."""
+    name = framework(analysis)
+    if name == "jax":
+        return "time many calls in one jitted loop (jax.lax.fori_loop) and divide"
+    if name in ("ascend", "xpu"):
+        return "time many calls behind one another, with one wait at the end, on inputs large enough to fill the queue"
+    graph = "HIP" if name == "rocm" else "CUDA"
+    return f"time it as an unrolled {graph} graph, or behind a backlog (a blocking kernel) that covers the dispatch"
+
+
+def graph_once_of(analysis: Analysis) -> str:
+    """Return how graphs are not made again and again."""
+    if framework(analysis) == "jax":
+        return (
+            "keep shapes and buffers the same from call to call, so that XLA does not record its command buffers again"
+        )
+    return "capture and instantiate once, before the loop, and replay; copy new inputs into the graph's own buffers"
+
+
+def slow_graph_launch_of(analysis: Analysis) -> str:
+    """Return what helps where the launch of a graph itself is slow."""
+    name = framework(analysis)
+    if name == "jax":
+        return "compare with command buffers off (XLA_FLAGS=--xla_gpu_enable_command_buffer=), and with another driver"
+    upload = "hipGraphUpload" if name == "rocm" else "cudaGraphUpload"
+    return f"make the graph smaller, or upload it ahead ({upload}); compare with another driver or framework version"
+
+
+def join_of(analysis: Analysis) -> str:
+    """Return how one stream is made to wait for another."""
+    if framework(analysis) in ("torch", "triton", ""):
+        return "let the timed stream wait for the other: torch.cuda.current_stream().wait_stream(other)"
+    return "let the timed stream wait for the other, by an event"
+
+
+def eager_loading_of(analysis: Analysis) -> str:
+    """Return how code is loaded before it is used."""
+    if framework(analysis) in ("rocm", "ascend", "xpu"):
+        return "run every code path once before the measurement, in the same process"
+    return "or load all code at start: CUDA_MODULE_LOADING=EAGER"

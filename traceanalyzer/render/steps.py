@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import Block, Part, short_names
 from traceanalyzer.render.escape import terminal
@@ -72,10 +74,16 @@ def full_steps(report: ReportData, top: int) -> list[Part]:
     if not report.steps:
         return []
     short = short_names(report)
-    table = _table(report.steps[:top], short)
+    shown = report.steps[:top]
+    table = _table(shown, short)
+    margins = [[show.duration(s.before_first_p50_us), show.duration(s.after_last_p50_us)] for s in shown]
+    table = replace(
+        table, columns=[*table.columns, "before first", "after last"],
+        rows=[[*row, *ends] for row, ends in zip(table.rows, margins, strict=True)],
+    )  # fmt: skip
     notes = [
         "a step is its time on the host, from its begin to its end; device busy: of its launches' device; host waits: in calls "
-        "that wait for the device"
+        "that wait for the device; before first, after last: its time before the first and after the last device row in it"
     ]
     notes += [
         f"{terminal(short.get(s.name, s.name), _NAME)}: {text}" for s in report.steps[:top] if (text := slowest(s))

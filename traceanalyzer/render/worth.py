@@ -51,7 +51,11 @@ def parts(row: LedgerRow) -> list[str]:
         return [f"worth of a change not judged: {terminal(reasons.pop() or '', 120)}"] if len(reasons) == 1 else []
     now = show.duration(found[0].now_us)
     texts = [f"{word(w.change)} {show.duration(w.period_us)} ({show.ratio(w.factor)})" for w in found]
-    return [f"worth, of {now} per call: {texts[0]}", *texts[1:]]
+    return [f"worth, of {now} per {_unit(row)}: {texts[0]}", *texts[1:]]
+
+
+def _unit(row: LedgerRow) -> str:
+    return "step" if row.unit.startswith("ProfilerStep") else "call"
 
 
 def best(row: LedgerRow) -> str:
@@ -60,7 +64,7 @@ def best(row: LedgerRow) -> str:
     if not found:
         return ""
     w = found[0]
-    return f"{word(w.change)} would make {show.duration(w.now_us)} per call {show.duration(w.period_us)} ({show.ratio(w.factor)})"
+    return f"{word(w.change)} would make {show.duration(w.now_us)} per {_unit(row)} {show.duration(w.period_us)} ({show.ratio(w.factor)})"
 
 
 def table(row: LedgerRow, device: str) -> Block | None:
@@ -82,7 +86,7 @@ def table(row: LedgerRow, device: str) -> Block | None:
     notes = [f"not judged: {', '.join(which)}: {terminal(reason, 200)}" for reason, which in reasons.items()]
     if judged:
         notes += [
-            f"replays of {show.plural(row.worth_units, 'call')}; one-time costs are left out; worths do not add",
+            f"replays of {show.plural(row.worth_units, _unit(row))}; one-time costs are left out; worths do not add",
             "hidden by: the change is worth nothing until that is gone too",
         ]
     columns = ["change", "in JSON", "period us", "now us", "factor", "hidden by"]

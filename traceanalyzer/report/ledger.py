@@ -43,6 +43,7 @@ def _row(analysis: Analysis, ledger: DeviceLedger, clean: Callable[[str], str]) 
         items_left_out=max(0, len(found) - MOST_ITEMS),
         worth=worth_rows(ledger.worth, clean),
         worth_units=0 if ledger.worth.reason else ledger.worth.units,
+        unit=clean(ledger.unit),
     )
 
 

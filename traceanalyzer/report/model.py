@@ -288,7 +288,7 @@ class LedgerRow:
     ``window`` is ``span`` or the name of an operation: from the first row of its first call to the first row of its last.
     before_first_us and after_last_us (with their classes) are the host's recorded time outside of the span, None for operations.
     ``items`` are the largest causes; items_left_out counts the others. ``worth`` has what changes would be worth to the units of the
-    run, of which worth_units were replayed.
+    run, of which worth_units were replayed; ``unit`` is the name of the operation whose calls they are, or ``ProfilerStep``.
     """
 
     device: int
@@ -306,6 +306,7 @@ class LedgerRow:
     items_left_out: int
     worth: list[WorthRow]
     worth_units: int
+    unit: str = ""
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ def _row(analysis: Analysis, found: StepFacts, clean: Callable[[str], str]) -> S
         max_us=_us(int(length.max())),
         wait_p50_us=_us(float(np.median(found.wait_ns))),
         busy_p50_us=us(stats.median(found.busy_ns)) if device else None,
+        before_first_p50_us=us(stats.median(found.head_ns)) if device else None,
+        after_last_p50_us=us(stats.median(found.tail_ns)) if device else None,
         slowest=_slowest(analysis, found, clean),
         steps_us=[_us(v) for v in shown.tolist()],
     )

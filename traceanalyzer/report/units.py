@@ -124,6 +124,7 @@ class StepRow:
 
     ``method`` says what a step is: ProfilerStep, a range, or the launches that repeat (from first launch to first launch).
     ``wait_p50_us`` is the time in it in which its thread waited for the device, ``busy_p50_us`` that in which ``device`` worked.
+    Of the step's own time ``before_first_p50_us`` lies before the first device row in it and ``after_last_p50_us`` after the last one.
     ``rank`` is set where several ranks have steps. ``steps_us`` are lengths in order of time, evenly thinned over 2,000.
     """
 
@@ -140,5 +141,7 @@ class StepRow:
     max_us: float
     wait_p50_us: float
     busy_p50_us: float | None
+    before_first_p50_us: float | None
+    after_last_p50_us: float | None
     slowest: SlowStep
     steps_us: list[float] = field(default_factory=list)

@@ -9,7 +9,7 @@ from traceanalyzer.analysis.queue import QueueState
 from traceanalyzer.doctor.causes import DeviceCauses, Family, causes
 from traceanalyzer.doctor.finding import Finding, Severity
 from traceanalyzer.doctor.measured import measured
-from traceanalyzer.doctor.message import show_share, show_us, shown_name
+from traceanalyzer.doctor.message import sentence, show_share, show_us, shown_name
 from traceanalyzer.doctor.registry import LEADS
 from traceanalyzer.report.model import Verdict
 from traceanalyzer.report.soundness import sound_operation
@@ -31,6 +31,7 @@ MUCH_UNKNOWN = 0.2
 FEW_UNITS = 3
 LITTLE_WORTH = 0.02
 LEAST_ROWS = 20
+WORTH = "{change:without} {unit:unit} would take {then_ns:time}, not {now_ns:time}"
 
 
 def verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
@@ -217,15 +218,9 @@ def _limited(analysis: Analysis, device: DeviceCauses | None, limit: Finding) ->
     mine = next((d for d in causes(analysis) if d.subject == limit.subject), device)
     told = mine is None or FAMILY_OF_RULE[limit.rule] is Family.COMMUNICATION
     busy = "" if told or mine is None else f"; it is busy {show_share(mine.busy_share)}"
-    now, then = limit.params.get("now_ns"), limit.params.get("then_ns")
     worth = ""
-    if (
-        limit.cost is not None
-        and (limit.cost.worth or 0.0) >= LITTLE_WORTH
-        and isinstance(now, float)
-        and isinstance(then, float)
-    ):
-        worth = f"; without it a step would take {show_us(then)}, not {show_us(now)}"
+    if limit.cost is not None and (limit.cost.worth or 0.0) >= LITTLE_WORTH and limit.params.get("then_ns") is not None:
+        worth = "; " + sentence(WORTH, limit.params)
     window = " in this window" if _units(analysis) < FEW_UNITS else ""
     return f"{text}{where}{busy}{window}{worth}."
 

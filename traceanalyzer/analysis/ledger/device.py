@@ -66,6 +66,7 @@ class DeviceLedger:
         idle: the idle intervals.
         limit_ns: the longest time from call to start that still counts as launch latency.
         names: gives the text of a name's number.
+        unit: name of the operation whose calls (or of the profiler's steps, which) are the units, empty where nothing repeats.
         unit_starts_ns: first instant of each unit (call of the operation with most device rows), empty where nothing repeats.
         replay, find_lines: find ``worth`` and ``lines`` when they are first asked for.
         made: what was computed from the segments when it was first asked for.
@@ -90,6 +91,7 @@ class DeviceLedger:
     names: Names
     before_first: HostStretch = NO_STRETCH
     after_last: HostStretch = NO_STRETCH
+    unit: str = ""
     unit_starts_ns: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     replay: Callable[[], Worth] = _nothing_repeats
     replay_with: Callable[[str], Timeline | str] = _no_timeline

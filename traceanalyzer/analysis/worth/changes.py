@@ -69,6 +69,10 @@ def changed(program: Program, parts: Parts, change: str, halved: list[bool]) -> 
 def missing(parts: Parts, change: str) -> str:
     """Return why a change has nothing to change in a program, else an empty text."""
     kinds = set(parts.kind)
+    if change == "launches_free" and not any(
+        k in (Kind.LAUNCH, Kind.COPY) and not o for k, o in zip(parts.kind, parts.opens_unit, strict=True)
+    ):
+        return "each unit is one launch: no host time lies between launches of a unit"
     reasons = {
         "no_synchronise": ("no call waits for the device", Kind.SYNC in kinds),
         "no_copy_calls": ("nothing is copied or filled", Kind.COPY in kinds),

@@ -6,11 +6,15 @@ ranges. Host time between two events of a thread is kept as it was, with the par
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from traceanalyzer.analysis import intervals
 from traceanalyzer.analysis.ledger.classes import DATA_LOADER, LedgerClass, api_class, is_compiler
+from traceanalyzer.analysis.ledger.host import HostRows
 from traceanalyzer.analysis.ledger.idle import LATENCY_FLOOR_NS, process_of_thread
+from traceanalyzer.analysis.ledger.lines import short_line
 from traceanalyzer.analysis.worth.events import Built, Events, Kind, Parts, Window
 from traceanalyzer.analysis.worth.measured import FREE_WAITS_NS, Measured
 from traceanalyzer.analysis.worth.replay import NEVER, Program
@@ -294,6 +298,9 @@ class Builder:
         found: dict[str, tuple[list[int], list[bool]]] = {}
         for site in sites:
             start, end, thread = self._ranges_named(lambda n, site=site: n == site)
+            if not len(start) and len(trace.python):
+                found[site] = self._in_line(site, low, high, events)
+                continue
             holds = self._covered(events.start, events.end, events.thread, start, end, thread) >= np.maximum(
                 1, events.end - events.start
             )
@@ -304,6 +311,25 @@ class Builder:
             compile=self._covered(low, high, events.thread, *self._ranges_named(is_compiler)).tolist(),
             one_time=np.minimum(one_time, high - low).tolist(), one_time_cost=inside.tolist(), plain=self.plain, sites=found,
         )  # fmt: skip
+
+    @cached_property
+    def _host(self) -> HostRows:
+        return HostRows(self.trace)
+
+    def _in_line(self, line: str, low: Int64, high: Int64, events: Events) -> tuple[list[int], list[bool]]:
+        """Return how much of each gap a line of the user's own code holds (it is the innermost of them), and which events lie in it."""
+        gaps = self._line_ns(line, low, np.maximum(low, high), events.thread)
+        inside = self._line_ns(line, events.start, events.end, events.thread)
+        return gaps.tolist(), (inside >= np.maximum(1, events.end - events.start)).tolist()
+
+    def _line_ns(self, line: str, start: Int64, end: Int64, thread: Int64) -> Int64:
+        found = self._host.users_lines(start, end, thread)
+        names = self._host.names
+        mine = {n for n in np.unique(found.row).tolist() if short_line(names.text(n)) == line}
+        at = np.isin(found.row, list(mine))
+        result = np.zeros(len(start), dtype=np.int64)
+        np.add.at(result, found.of[at], (found.end - found.start)[at])
+        return result
 
     def _covered(self, low: Int64, high: Int64, thread: Int64, start: Int64, end: Int64, row_thread: Int64) -> Int64:
         """Return how much of each interval rows of its own thread cover."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from traceanalyzer import number_text
 from traceanalyzer.analysis import intervals
 from traceanalyzer.analysis.ledger import ChangeWorth, DeviceLedger, LedgerClass, Timeline, Worth, items
+from traceanalyzer.analysis.ledger.lines import short_line
 from traceanalyzer.analysis.worth.changes import CHANGES, SITE, changed, data_at_cost, missing, without_one_time
 from traceanalyzer.analysis.worth.events import Built, Kind, Window
 from traceanalyzer.analysis.worth.program import Builder
@@ -30,6 +33,10 @@ HIDDEN_BELOW = 0.05
 """A change that would save less is asked what hides it: what with it saves more than both alone, by twice its own."""
 LEAST_COST = 0.02
 _SITES = 2
+FAR = 3
+"""A unit this many times as long as the middle one is no usual one."""
+FEW_LONG = 3
+"""Fewer such units are exceptions (a pause, one late rank): the usual ones are replayed. More are a habit of the run."""
 WORKERS = "the trace does not show whether the wait for data is for workers, which would keep their pace, or the host's own work"
 
 
@@ -103,8 +110,13 @@ class WorthMaker:
         starts = called[rows.call[first_rows]]
         if len(first_rows) < LEAST_UNITS + 1 or (np.diff(starts) <= 0).any():
             return "its units are not launched one after the other"
+        if not (rows.kind[np.concatenate(linked)] == RowKind.KERNEL).any():
+            return "its units run no kernel, only copies and fills"
         sizes = np.array([2 * len(u) for u in units], dtype=np.int64)[: len(first_rows) - 1]
-        count = LEAST_UNITS
+        usual = _usual(np.diff(rows.start_ns[first_rows]), np.diff(starts))
+        if usual is None:
+            return "single units are many times as long as the others, which leaves no three usual ones in a row"
+        first_rows, sizes = first_rows[usual.start : usual.stop + 1], sizes[usual]
         if sizes[-LEAST_UNITS:].sum() > MOST_ROWS:
             return f"three units have more than {MOST_ROWS} calls and rows"
         # the last units: the first ones of a run warm up
@@ -229,9 +241,26 @@ def _gate(found: Worth, unexplained_ns: int) -> str:
     return ""
 
 
+def _usual(*periods: Int64) -> slice | None:
+    """Return the longest run of consecutive units (the last of equals) without an exception; None where it is too short."""
+    long = np.zeros(len(periods[0]), dtype=bool)
+    for lengths in periods:  # of the device, and of the host
+        long |= lengths > FAR * np.median(lengths)
+    if not 0 < np.count_nonzero(long) < FEW_LONG:
+        return slice(0, len(long))
+    edges = [-1, *np.flatnonzero(long).tolist(), len(long)]
+    runs = [slice(a + 1, b) for a, b in pairwise(edges)]
+    best = max(runs, key=lambda r: (r.stop - r.start, r.start))
+    return best if best.stop - best.start >= LEAST_UNITS else None
+
+
 def _sites(ledger: DeviceLedger) -> list[str]:
-    """Return the operators in which the device was idle for longest."""
+    """Return the operators, or with Python stacks the lines of the user's own code, in which the device was idle for longest."""
     cost: dict[str, int] = {}
+    _, frames, ns = ledger.lines
+    for frame in np.unique(frames).tolist():
+        line = short_line(ledger.names.text(frame))
+        cost[line] = cost.get(line, 0) + int(ns[frames == frame].sum())
     for item in items(ledger):
         if item.cls is LedgerClass.HOST_OP and item.name:
             cost[item.name] = cost.get(item.name, 0) + item.ns

@@ -47,7 +47,7 @@ from traceanalyzer.doctor.ledger_rule import WORTH, cost_params
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.pace import NO_PACE, Pace, pace_of
-from traceanalyzer.doctor.remedies import graph_of
+from traceanalyzer.doctor.remedies import graph_of, more_per_launch_of, without_dispatch_of
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, show_us, us
 from traceanalyzer.doctor.subject import on_device
 from traceanalyzer.options import COPY_SHARE, IDLE_SHARE, MENTION_SHARE, STARVED_FRACTION, Threshold
@@ -225,13 +225,9 @@ class CpuBoundQueue(Rule):
             return [graph_of(analysis), "fuse operators, so that there are fewer launches"]
         remedy = ["quote profiler self-time for the kernel, and call the wall time what it is: dispatch"]
         if pace.in_graph:
-            remedy.append(
-                "unroll more calls into one graph: the replay itself is what the host cannot launch fast enough"
-            )
+            remedy.append(f"{more_per_launch_of(analysis)}: the launch itself is what the host cannot make fast enough")
         else:
-            remedy.append(
-                "time it as an unrolled CUDA graph, or behind a backlog (a blocking kernel) that covers the dispatch"
-            )
+            remedy.append(without_dispatch_of(analysis))
         if analysis.doubts.host:
             remedy.append("record once more without stacks, shapes and memory before quoting the dispatch interval")
         return remedy

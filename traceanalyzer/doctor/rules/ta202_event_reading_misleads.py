@@ -44,6 +44,7 @@ from traceanalyzer.doctor.example import loop
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.remedies import without_dispatch_of
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, show_us, us
 from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import Threshold
@@ -135,7 +136,7 @@ class EventReadingMisleads(Rule):
                 }, evidence=[
                     activity_evidence(analysis, row, f"would read {show_us(int(analysis.readings.reading_ns[row]))}")
                     for row in np.sort(middle).tolist()
-                ], remedy=["quote the self-time column", "cross-check with an unrolled graph replay or a filled queue (backlog)"])
+                ], remedy=["quote the self-time column", f"cross-check: {without_dispatch_of(analysis)}"])
         ]  # fmt: skip
 
     @staticmethod

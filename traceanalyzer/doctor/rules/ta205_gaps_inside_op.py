@@ -43,6 +43,7 @@ from traceanalyzer.doctor.example import (
 from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.remedies import graph_of
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -139,7 +140,7 @@ class GapsInsideOp(Rule):
                     evidence=[
                         activity_evidence(analysis, int(r)) for r in op.iterations.rows[int(op.worked[len(op.worked) // 2])][:3].tolist()
                     ],
-                    remedy=["report kernel time per call", "fuse the kernels or capture the call in a graph"],
+                    remedy=["report kernel time per call", "fuse the kernels of the call", graph_of(analysis)],
                 )
             )  # fmt: skip
         return found

@@ -37,6 +37,7 @@ from traceanalyzer.doctor.example import (
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.remedies import more_per_launch_of
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -125,7 +126,7 @@ class GraphLaunchBound(Rule):
                     evidence=[
                         activity_evidence(analysis, int(r), "opens a replay") for r in replay.opening[:3].tolist()
                     ],
-                    remedy=["unroll more calls into one graph", "quote the kernels' self-time"],
+                    remedy=[more_per_launch_of(analysis), "quote the kernels' self-time"],
                 )
             )
         return found

@@ -36,7 +36,7 @@ from traceanalyzer.doctor.example import cpu_op, kernel, launch
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy, cost_numbers, cost_params
 from traceanalyzer.doctor.message import Message
-from traceanalyzer.doctor.remedies import graph_of
+from traceanalyzer.doctor.remedies import graph_of, slow_graph_launch_of
 from traceanalyzer.doctor.rule import Example, us
 from traceanalyzer.options import IDLE_SHARE, Threshold
 from traceanalyzer.trace.tables import Bool
@@ -150,7 +150,7 @@ class HostLate(LedgerRule):
             "launch-call", self.severity(analysis, device, mask), self.grade, device.subject, params,
             numbers=cost_numbers(analysis, params) | {"api": api, "inside_api_us": us(item.ns), "per_call_us": us(item.ns / max(1, item.count))},
             evidence=device.evidence(calls, "idle inside the launch call"),
-            remedy=["make the graph smaller, or upload it ahead (cudaGraphUpload); compare with another driver or framework version"]
+            remedy=[slow_graph_launch_of(analysis)]
             if graph
             else [*self.remedy(analysis), "record without stacks, shapes and memory: they lengthen launch calls"],
             cost=device.cost(mask, self.change),

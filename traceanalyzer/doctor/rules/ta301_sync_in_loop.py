@@ -50,7 +50,7 @@ class SyncInLoop(LedgerRule):
     code = "TA301"
     name = "sync-in-loop"
     family = "sync"
-    change = "no_host_waits"
+    change = "no_synchronise"
     messages: ClassVar[dict[str, Message]] = {
         "measured": Message(
             "a synchronise drains the queue before each call of {op:name}: {cost_ns:time}, {share:share} of the device's span, is idle behind it",

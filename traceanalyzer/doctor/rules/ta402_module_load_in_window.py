@@ -45,6 +45,7 @@ from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.remedies import eager_loading_of
 from traceanalyzer.doctor.rule import (
     Example,
     call_evidence,
@@ -76,7 +77,7 @@ class ModuleLoad(LedgerRule):
     causes = (LedgerClass.CODE_LOAD,)
     remedies: ClassVar[tuple[Remedy, ...]] = (
         "run every code path once before the measurement",
-        "or load all code at start: CUDA_MODULE_LOADING=EAGER",
+        eager_loading_of,
     )
     messages: ClassVar[dict[str, Message]] = {
         "no-warm-up": Message(

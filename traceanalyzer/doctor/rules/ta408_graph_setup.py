@@ -32,6 +32,7 @@ from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.doctor.example import call, kernel, launch
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.remedies import graph_once_of
 from traceanalyzer.doctor.rule import Example
 
 
@@ -55,9 +56,7 @@ class GraphSetup(LedgerRule):
     name = "graph-setup"
     family = "warm-up"
     since = "0.2.0"
-    remedies: ClassVar[tuple[Remedy, ...]] = (
-        "capture and instantiate once, before the loop, and replay; copy new inputs into the graph's own buffers",
-    )
+    remedies: ClassVar[tuple[Remedy, ...]] = (graph_once_of,)
     messages: ClassVar[dict[str, Message]] = {
         "graph-setup": Message(
             "graphs are made while the device waits: {cost_ns:time}, {share:share} of its span, goes to graph set-up, most to {top:name}",

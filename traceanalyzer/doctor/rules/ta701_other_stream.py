@@ -42,6 +42,7 @@ from traceanalyzer.doctor.example import (
 from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.remedies import join_of
 from traceanalyzer.doctor.rule import (
     Example,
     Rule,
@@ -205,7 +206,7 @@ class OtherStream(Rule):
                 },
                 evidence=[call_evidence(analysis, int(r)) for r in records[:2].tolist()],
                 remedy=[
-                    "let the timed stream wait for the other: torch.cuda.current_stream().wait_stream(other)",
+                    join_of(analysis),
                     "or synchronise before the stop event",
                 ],
             )
@@ -247,7 +248,7 @@ class OtherStream(Rule):
                         "threshold_escaped_share": limit,
                     },
                     evidence=[activity_evidence(analysis, int(r)) for r in parts[len(parts) // 2][:3].tolist()],
-                    remedy=["let the timed stream wait for the other (wait_stream, an event), or synchronise before the stop event"],
+                    remedy=[join_of(analysis), "or synchronise before the stop event"],
                 )
             )  # fmt: skip
         return found
