@@ -159,6 +159,7 @@ def run(
     """Return each kind of fault with the number of inputs that show it."""
     from traceanalyzer.api import examine, read
     from traceanalyzer.options import AnalysisOptions
+    from traceanalyzer.trace.sidecar import sidecar_path
 
     seeds = [Seed.of(p) for p in paths]
     base = examine(read(ROOT / "samples" / "cpu_bound_loop.json"), AnalysisOptions(samples=True))[2]
@@ -173,11 +174,19 @@ def run(
             drawn = rng.choice(seeds)
             file = Path(folder) / f"input{drawn.suffix}"
             file.write_bytes(drawn.mutated(rng))
+            beside = drawn.mutated_sidecar(rng)
+            if beside is None:
+                sidecar_path(file).unlink(missing_ok=True)
+            else:
+                sidecar_path(file).write_bytes(beside)
             for fault in set(faults(file, base, limit)):
                 counted[fault] += 1
                 if keep is not None and counted[fault] <= 2:
                     keep.mkdir(parents=True, exist_ok=True)
-                    (keep / f"{seed}-{number}{drawn.suffix}").write_bytes(file.read_bytes())
+                    kept = keep / f"{seed}-{number}{drawn.suffix}"
+                kept.write_bytes(file.read_bytes())
+                if beside is not None:
+                    sidecar_path(kept).write_bytes(beside)
                     (keep / f"{seed}-{number}.txt").write_text(fault + "\n", encoding="utf-8")
     return counted
 

@@ -29,6 +29,8 @@ class Seed:
 
     suffix: str
     content: Any
+    sidecar: Any = None
+    """What lies beside it, as a Python value."""
 
     @classmethod
     def of(cls, path: Path) -> Seed:
@@ -40,7 +42,9 @@ class Seed:
         if data[:1] in (b"{", b"["):
             found = json.loads(data)
             kineto = isinstance(found, list) or "traceEvents" in found
-            return cls(".json", _cut(found) if kineto else _pruned(found))
+            beside = path.with_name(path.name.removesuffix(".gz").removesuffix(".json") + ".sidecar.json")
+            sidecar = json.loads(beside.read_bytes()) if beside.exists() else None
+            return cls(".json", _cut(found) if kineto else _pruned(found), sidecar)
         return cls("".join(path.suffixes[-2:]), data)
 
     def mutated(self, rng: random.Random) -> bytes:
@@ -52,6 +56,12 @@ class Seed:
         if isinstance(self.content, dict) and "traceEvents" not in self.content:
             return _changed_tree(rng, self.content)
         return mutated(rng, self.content)
+
+    def mutated_sidecar(self, rng: random.Random) -> bytes | None:
+        """Return what lies beside the input, with a few faults of its own half of the time."""
+        if self.sidecar is None:
+            return None
+        return _changed_tree(rng, self.sidecar) if rng.random() < 0.5 else json.dumps(self.sidecar).encode("ascii")
 
 
 def _pruned(node: Any) -> Any:

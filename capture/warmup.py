@@ -91,4 +91,9 @@ def trend(times_ns: npt.NDArray[np.int64]) -> str:
     found = drift(times_ns, _TREND)
     if found is None or (found.low < _TREND and found.high > -_TREND):
         return ""
+    if found.total <= -1:
+        # a straight line would end below nothing: the fall is steep, then flat
+        quarter = len(times_ns) // 4
+        first, last = float(np.median(times_ns[:quarter])), float(np.median(times_ns[-quarter:]))
+        return f"falls from {first / 1000:.1f} us to {last / 1000:.1f} us"
     return f"{'rises' if found.total > 0 else 'falls'} by {abs(found.total):.0%}"

@@ -1,11 +1,14 @@
 """What a session does when functions compile, drift, lie, fail or run out of memory. On the fake device: no GPU, no waiting."""
 
+import numpy as np
 import pytest
 
 from tests.capture.fake_device import FakeDevice
+from traceanalyzer.analysis.steadiness import drift
 from traceanalyzer.capture.api import run
 from traceanalyzer.capture.plan import plan
 from traceanalyzer.capture.session import Operation, Settings
+from traceanalyzer.capture.warmup import trend
 from traceanalyzer.errors import CaptureUnavailable
 from traceanalyzer.trace.sidecar import decode_sidecar
 
@@ -201,3 +204,10 @@ def test_an_earlier_capture_in_the_folder_leaves_nothing_behind(tmp_path):
     with pytest.raises(CaptureUnavailable):
         session(tmp_path, failing)
     assert not (tmp_path / "trace.json.gz").exists()
+
+
+def test_a_steep_fall_is_told_by_its_levels_and_never_by_over_100_percent():
+    times = np.array([1000 + int(40_000 * 0.95**n) for n in range(100)], dtype=np.int64)
+    assert drift(times, 0.1).total < -1
+    assert trend(times) == "falls from 22.6 us to 1.5 us"
+    assert trend(np.arange(1000, 1500, 5, dtype=np.int64)) == "rises by 40%"
