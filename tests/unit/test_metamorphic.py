@@ -46,6 +46,8 @@ def example(seed: int) -> list[dict[str, Any]]:
         stream = 7 + tid
         events.append({"ph": "X", "cat": "kernel", "name": f"k{i % 3}", "pid": 0, "tid": stream, "ts": at + 6, "dur": rng.choice((3, 5)),
                        "args": {"device": 0, "stream": stream, "correlation": i, "grid": [1 + i % 2, 1, 1], "block": [32, 1, 1]}})  # fmt: skip
+    for at, length in ((1000, 30), (1040, 3), (1100, 3), (1060, 3), (1040, 3)):
+        events.append({"ph": "X", "cat": "overhead", "name": f"Buffer Flush {length}", "pid": -1, "tid": 0, "ts": at, "dur": length})  # fmt: skip
     return events
 
 

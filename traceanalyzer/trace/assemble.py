@@ -404,7 +404,8 @@ def _other_tables(store: Store, middle: int | None) -> tuple[Overheads, DeviceSy
         device=store.column(RowKind.DEVICE_SYNC, "device")[keep],
         stream=store.column(RowKind.DEVICE_SYNC, "stream")[keep],
     )
-    return overheads, syncs
+    overheads = overheads.take(_by_start(overheads.start_ns, overheads.end_ns, overheads.name))
+    return overheads, syncs.take(_by_start(syncs.start_ns, syncs.end_ns, syncs.device, syncs.stream, syncs.name))
 
 
 def _profiler_spans(store: Store, middle: int | None) -> Int64:
