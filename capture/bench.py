@@ -27,13 +27,21 @@ from traceanalyzer.errors import CaptureUnavailable, OptionError, TraceAnalyzerE
 from traceanalyzer.kernels.operator import check_name
 from traceanalyzer.report.bench.model import BenchRow
 from traceanalyzer.report.bench.model import BenchTable as BenchTable  # noqa: PLC0414 - commands take it from here
-from traceanalyzer.report.bench.rows import DEVICE_PROTOCOLS, END_TO_END, Planned, absent_row, measured_row, samples_ns
+from traceanalyzer.report.bench.rows import (
+    COLD,
+    DEVICE_PROTOCOLS,
+    END_TO_END,
+    Planned,
+    absent_row,
+    measured_row,
+    samples_ns,
+)
 from traceanalyzer.report.bench.table import Subject, bench_table
 from traceanalyzer.report.model import ReportData
 from traceanalyzer.trace.sidecar import Sidecar, read_sidecar
 
-PROTOCOLS = (END_TO_END, "graph_unrolled", "profiler_self_time")
-"""The two columns, and the cross-check of the first."""
+PROTOCOLS = (END_TO_END, COLD, "graph_unrolled", "profiler_self_time")
+"""The two columns, the first with a cold cache too, and its cross-check."""
 MOST_ROWS = 2000
 LEAST_S = 15.0
 """A session is not begun with less time than this left: loading a framework takes some seconds alone."""

@@ -22,6 +22,7 @@ from traceanalyzer.trace.tables import Trace
 if TYPE_CHECKING:
     from traceanalyzer.analysis.compare.sides import Side
     from traceanalyzer.report.annotations import Annotations
+    from traceanalyzer.report.bench.merge import MergedBench
     from traceanalyzer.report.compare.public import Comparison
     from traceanalyzer.report.counterfactual import Counterfactual
     from traceanalyzer.report.history.trends import Trend
@@ -36,6 +37,7 @@ __all__ = [
     "compare_all",
     "counterfactual_of",
     "examine",
+    "merge_benches",
     "ranks",
     "read",
     "report_of",
@@ -239,3 +241,14 @@ def history_of(db: Path) -> list[Trend]:
     from traceanalyzer.report.history.trends import trends
 
     return trends(read_entries(db))
+
+
+def merge_benches(paths: Sequence[Path]) -> MergedBench:
+    """Return saved tables of ``bench`` (files, or the folders it wrote) as one table: machines by rows, cases by columns.
+
+    Raises OptionError for what is no such table, and for tables that measure different things.
+    """
+    from traceanalyzer.report.bench.merge import merged
+    from traceanalyzer.report.bench.saved import read_table, source_of
+
+    return merged([(source_of(path), read_table(path)) for path in paths])

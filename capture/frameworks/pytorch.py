@@ -190,7 +190,8 @@ class TorchCuda(_Queued):
         p = self._torch.cuda.get_device_properties(self._index)
         capability = p.gcnArchName.split(":")[0] if self.kind == "rocm" else f"{p.major}.{p.minor}"
         return DeviceFacts(
-            self.kind, p.name, capability, int(p.total_memory), getattr(p, "L2_cache_size", None), p.multi_processor_count
+            self.kind, p.name, capability, int(p.total_memory), getattr(p, "L2_cache_size", None), p.multi_processor_count,
+            _peak_gbytes_per_s(self.kind, getattr(p, "memory_clock_rate", None), getattr(p, "memory_bus_width", None)),
         )  # fmt: skip
 
     def uuid(self) -> str:
@@ -435,3 +436,10 @@ def torch_device(kind: str = "auto") -> TorchCpu:
 
         return _KINDS[kind](torch.cuda.current_device())
     return _KINDS[kind]()
+
+
+def _peak_gbytes_per_s(kind: str, clock_khz: int | None, bus_bits: int | None) -> float | None:
+    """Return the peak memory bandwidth, two transfers a clock; None off CUDA, where the clock means something else by device."""
+    if kind != "cuda" or not clock_khz or not bus_bits:
+        return None
+    return round(2 * clock_khz * 1e3 * bus_bits / 8 / 1e9, 1)

@@ -13,7 +13,9 @@ from traceanalyzer.commands.output import screen, utf8_stdout, write_output
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError
 from traceanalyzer.interrupts import cleaning_up
 from traceanalyzer.render.base import RenderSettings, names, render
-from traceanalyzer.render.formats import BENCH
+from traceanalyzer.render.formats import BENCH, MERGED
+
+TABLE_NAME = "bench.json"
 
 if TYPE_CHECKING:
     from traceanalyzer.capture.bench import BenchTable
@@ -25,13 +27,13 @@ Exit codes:
   2  bad input: no such kernel, preset, dtype or implementation
   4  nothing could be measured, or it was interrupted; rows measured until then are printed
 """
-TABLE_NAME = "bench.json"
 
 
 @click.command(
     name="bench", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.argument("operator", metavar="FILE.py:FUNCTION | KERNEL")
+@click.argument("operands", nargs=-1, required=True, metavar="FILE.py:FUNCTION | KERNEL | --merge TABLE.json...")
+@click.option("--merge", is_flag=True, help="Measure nothing: show saved tables of several machines as one.")
 @click.option(
     "--axis", "axes", multiple=True, metavar="NAME=VALUES",
     help="Values of an axis of FUNCTION, with commas, e.g. n=1024,4096.  [default: those of AXES in its file]",
@@ -53,7 +55,7 @@ TABLE_NAME = "bench.json"
     "--warmup", default=10, show_default=True, type=click.IntRange(0, 100_000), metavar="N", help="Least calls before."
 )
 @click.option(
-    "--protocols", default="wall_sync_once,graph_unrolled,profiler_self_time", show_default=True, metavar="KEYS",
+    "--protocols", default="wall_sync_once,do_bench,graph_unrolled,profiler_self_time", show_default=True, metavar="KEYS",
     help="Protocols, with commas; all for every one. The two columns need the first and the last.",
 )  # fmt: skip
 @click.option(
@@ -74,17 +76,28 @@ TABLE_NAME = "bench.json"
 @click.option("--format", "output_format", type=click.Choice(names(BENCH)), default="text", show_default=True)
 @click.option("--progress/--no-progress", default=True, help="Progress on standard error when it is a terminal.")
 def command(
-    operator: str, axes: tuple[str, ...], preset: str, dtypes: str, directions: str, implementation: str, against: str | None, out: str | None, iters: int,
+    operands: tuple[str, ...], merge: bool, axes: tuple[str, ...], preset: str, dtypes: str, directions: str, implementation: str, against: str | None, out: str | None, iters: int,
     warmup: int, protocols: str, device: str, seed: int, budget: float, timeout: float, limit: float | None, output_format: str,
     progress: bool,
 ) -> None:  # fmt: skip
     """Compare implementations of a function in one table: device time, end-to-end time, memory, error and a verdict per row.
 
-    FILE.py:FUNCTION is yours: AXES in its file (or --axis) names what it is measured over, IMPLEMENTATIONS (or --against) what it is
-    measured against, FUNCTION_inputs makes its arguments (docs/bench.md). KERNEL is one of this project: empty, vector_add, softmax, rms_norm, matmul or msda. Every row is a capture
-    session, measured in turns with the others of its case and compared with the reference at higher precision in the same run; speed-ups compare
-    device time with device time. Without a GPU the rows that a CPU can run are measured end to end and labelled cpu.
+    FILE.py:FUNCTION is yours: AXES in its file (or --axis) names what it is measured over, IMPLEMENTATIONS (or --against)
+    what it is measured against, FUNCTION_inputs makes its arguments (docs/bench.md). KERNEL is one of this project: empty,
+    vector_add, softmax, rms_norm, matmul or msda. Every row is a capture session, measured in turns with the others of its
+    case and compared with the reference at higher precision in the same run; speed-ups compare device time with device time.
+    Without a GPU the rows that a CPU can run are measured end to end and labelled cpu.
+
+    --merge shows the bench.json of several machines in one table: machines by rows, cases by columns.
     """
+    if merge:
+        _show_merged(operands, output_format)
+        return
+    if len(operands) > 1:
+        raise OptionError(
+            "too_many_functions", f"{len(operands)} functions were given", hint="give one; --merge takes saved tables"
+        )
+    operator = operands[0]
     from traceanalyzer.capture import require_torch
     from traceanalyzer.capture.bench import BenchAsked, bench, nothing_measured
     from traceanalyzer.capture.protocols import chosen_protocols
@@ -113,6 +126,14 @@ def command(
             err=True,
         )
         sys.exit(int(ExitCode.FINDINGS))
+
+
+def _show_merged(files: tuple[str, ...], output_format: str) -> None:
+    from traceanalyzer.api import merge_benches
+
+    found = merge_benches([Path(name) for name in files])
+    utf8_stdout()
+    write_output(render(MERGED, output_format, found, RenderSettings(width=screen()[0])), None, form=output_format)
 
 
 def _axes(words: tuple[str, ...]) -> dict[str, tuple[int | float | str, ...]]:

@@ -38,10 +38,11 @@ def render_csv(report: ReportData) -> str:
 def _cells(row: KernelRow) -> list[object]:
     low, high = row.p50_ci95_us or (None, None)
     values = [getattr(row, c) for c in _COLUMNS]
-    return [_safe(v) for v in (*values, low, high)]
+    return [safe_cell(v) for v in (*values, low, high)]
 
 
-def _safe(value: object) -> object:
+def safe_cell(value: object) -> object:
+    """Return a value for a cell: None is empty, text neither acts on a terminal nor runs in a spreadsheet."""
     if isinstance(value, str):
         shown = visible(value)
         return "'" + shown if _acts(value) else shown

@@ -46,6 +46,16 @@ BENCH = (
     Renderer("text", _TEXT, ".txt", "bench.text:text_bench"),
     Renderer("markdown", _MARKDOWN, ".md", "bench.markdown:markdown_bench"),
     Renderer("json", _JSON, ".json", "json_v1:json_of"),
+    Renderer("csv", _CSV, ".csv", "bench.cells_csv:csv_bench"),
+    Renderer("html", _HTML, ".html", "bench.page:page_bench"),
+)
+
+MERGED = (
+    Renderer("text", _TEXT, ".txt", "bench.merged:text_merged"),
+    Renderer("markdown", _MARKDOWN, ".md", "bench.merged:markdown_merged"),
+    Renderer("json", _JSON, ".json", "json_v1:json_of"),
+    Renderer("csv", _CSV, ".csv", "bench.merged:csv_merged"),
+    Renderer("html", _HTML, ".html", "bench.merged:page_merged"),
 )
 
 PREDICTION = (

@@ -29,7 +29,10 @@ LARGEST = 1e18
 
 @dataclass(frozen=True)
 class DeviceFacts:
-    """What ran the work. ``kind``: cuda, rocm, xpu, mps, cpu (or fake, in tests of the capture itself)."""
+    """What ran the work. ``kind``: cuda, rocm, xpu, mps, cpu (or fake, in tests of the capture itself).
+
+    ``peak_gbytes_per_s``: memory bandwidth by the device's own memory clock and bus width, two transfers a clock.
+    """
 
     kind: str
     name: str = ""
@@ -37,6 +40,7 @@ class DeviceFacts:
     memory_bytes: int | None = None
     l2_bytes: int | None = None
     multiprocessors: int | None = None
+    peak_gbytes_per_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import Block
-from traceanalyzer.report.bench.model import BenchRow, BenchTable, Loss, SpeedUp
+from traceanalyzer.report.bench.model import NOT_COLD, BenchRow, BenchTable, Loss, SpeedUp
 
 _NONE = "-"
 
@@ -43,11 +43,14 @@ def overview(table: BenchTable) -> Block | None:
 def times(table: BenchTable) -> Block:
     """Return the times of every row, both columns, and speed-ups; the interval stands beside the column that is compared."""
     device = table.column == "device"
+    cold = any(r.cold.p50_us is not None for r in table.rows)
+    on = not device or len({r.device_kind for r in table.rows}) > 1  # one device of them all is in the title
     columns = [
         "per call, us",
-        "on",
+        *(["on"] if on else []),
         "device p50",
         *(["95% CI"] if device else []),
+        *(["cold L2"] if cold else []),
         *(f"over {n}" for n in table.against),
     ]
     first = len(columns) - len(table.against)
@@ -58,22 +61,23 @@ def times(table: BenchTable) -> Block:
         interval = show.interval(row.device.ci95_us if device else row.end_to_end.ci95_us)
         rows.append(
             [
-                row.label, row.device_kind, show.us(row.device.p50_us), *([interval] if device else []),
+                row.label, *([row.device_kind] if on else []), show.us(row.device.p50_us), *([interval] if device else []), *([show.us(row.cold.p50_us)] if cold else []),
                 *(_NONE if name == row.implementation else _ratio(found.get(name)) for name in table.against),
                 show.us(row.end_to_end.p50_us), *([] if device else [interval]),
             ]
         )  # fmt: skip
         if row.result.passed is False:
-            struck |= {(number, place) for place in range(2, len(columns))}
+            struck |= {(number, place) for place in range(1 + on, len(columns))}
         struck |= {(number, first + i) for i, n in enumerate(table.against) if n in found and not found[n].counts}
     struck = {(r, c) for r, c in struck if rows[r][c] not in (show.NA, _NONE)}
     whole = title(table) if overview(table) is None else "Every implementation"
-    return Block(whole, columns, rows, frozenset(), _on_speed_ups(table), frozenset(struck), frozenset({0, 1}))
+    return Block(whole, columns, rows, frozenset(), _on_speed_ups(table), frozenset(struck), frozenset({0, 1} if on else {0}))
 
 
 def work(table: BenchTable) -> Block:
     """Return the other interval, memory, error, rates reached and what the trace says of every row that was measured."""
     device = table.column == "device"
+    peak = any(r.share_of_peak_bandwidth is not None for r in table.rows)
     columns = [
         "row",
         *(["end-to-end 95% CI"] if device else []),
@@ -81,6 +85,7 @@ def work(table: BenchTable) -> Block:
         "max error",
         "of allowed",
         "GB/s",
+        *(["of peak"] if peak else []),
         "GFLOP/s",
         "trace says",
     ]
@@ -94,11 +99,14 @@ def work(table: BenchTable) -> Block:
             [
                 row.label, *([show.interval(row.end_to_end.ci95_us)] if device else []),
                 show.NA if row.peak_memory_bytes is None else f"{row.peak_memory_bytes / 2**20:,.1f}", _error(row), _allowed(row),
-                _rate(row.gbytes_per_s), _rate(row.gflops_per_s), verdict,
+                _rate(row.gbytes_per_s),
+                *([show.percent(row.share_of_peak_bandwidth)] if peak else []), _rate(row.gflops_per_s), verdict,
             ]
         )  # fmt: skip
         if row.result.passed is False:
-            struck |= {(number, n) for n, c in enumerate(columns) if c in ("end-to-end 95% CI", "GB/s", "GFLOP/s")}
+            struck |= {
+                (number, n) for n, c in enumerate(columns) if c in ("end-to-end 95% CI", "GB/s", "of peak", "GFLOP/s")
+            }
     struck = {(r, c) for r, c in struck if rows[r][c] != show.NA}
     return Block("Memory, result, rates and trace", columns, rows, frozenset(), [], frozenset(struck), frozenset({0}))
 
@@ -109,6 +117,9 @@ def remarks(table: BenchTable) -> list[str]:
     lines += _losses(table)
     lines += _absences(table)
     lines += [f"not steady: {r.label}: {r.steady_reason}" for r in table.rows if r.measured and r.steady is False]
+    lines += _questions(table)
+    lines += _throttled(table)
+    lines += _no_cold(table)
     lines += [f"device times disagree: {r.label}: {r.agreement}" for r in table.rows if r.agrees is False]
     lines += [
         f"result not checked: {r.label}: {r.result.reason}"
@@ -187,6 +198,53 @@ def _absences(table: BenchTable) -> list[str]:
         f"{'ended early' if all(r.measured for r in rows) else 'n/a'}: {_labels(table, rows)}: {reason}"
         for reason, rows in by_reason.items()
     ]
+
+
+def _questions(table: BenchTable) -> list[str]:
+    """Return each question in words: what does not fit, in numbers, and what may be behind it."""
+    lines = []
+    for q in table.questions:
+        if q.kind in ("bytes_not_time", "more_than_bytes"):
+            seems = (
+                "not bound by memory bandwidth, or not what it seems"
+                if q.kind == "bytes_not_time"
+                else "the wider one has another bound, or is not what it seems"
+            )
+            lines.append(
+                f"question: {q.row} moves {q.expected:.2f}x the bytes of {q.other} and takes {q.found:.2f}x its time: {seems}"
+            )
+        elif q.kind == "from_cache":
+            lines.append(
+                f"question: {q.row} is {show.percent(q.found)} of the memory's peak; its bytes fit into L2, which is warm here (see cold L2)"
+            )
+        else:
+            lines.append(
+                f"question: {q.row} is {show.percent(q.found)} of the memory's peak: its time is too short, or its bytes are counted too high"
+            )
+    return lines
+
+
+def _throttled(table: BenchTable) -> list[str]:
+    """Return for each row whose clock was held down in how many samples, each with its clock and reasons."""
+    lines = []
+    for row in table.rows:
+        held = [c for c in row.clock_samples if c.throttle_reasons]
+        if held:
+            each = "; ".join(
+                f"{c.sm_clock_mhz or '?'}{f' of {c.max_sm_clock_mhz}' if c.max_sm_clock_mhz else ''} MHz: {', '.join(c.throttle_reasons)}"
+                for c in held
+            )
+            lines.append(f"clock held down: {row.label}: {len(held)} of {len(row.clock_samples)} samples ({each})")
+    return lines
+
+
+def _no_cold(table: BenchTable) -> list[str]:
+    """Return why rows have no cold time where the device has a clock, or others have one; not asked for is no news."""
+    reasons: dict[str, list[BenchRow]] = {}
+    for row in table.rows:
+        if row.device.p50_us is not None and row.cold.p50_us is None and row.cold.reason != NOT_COLD.reason:
+            reasons.setdefault(row.cold.reason, []).append(row)
+    return [f"cold L2 n/a: {_labels(table, rows)}: {reason}" for reason, rows in reasons.items()]
 
 
 def _labels(table: BenchTable, rows: list[BenchRow]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from traceanalyzer.report.model import Verdict
-from traceanalyzer.trace.sidecar import DeviceFacts
+from traceanalyzer.trace.sidecar import ClockSample, DeviceFacts
 
 SCHEMA = "traceanalyzer.bench/1"
 
@@ -37,6 +37,9 @@ class Reading:
     ci95_us: tuple[float, float] | None
     n: int
     reason: str = ""
+
+
+NOT_COLD = Reading("do_bench", None, None, 0, "do_bench was not asked for")
 
 
 @dataclass(frozen=True)
@@ -72,14 +75,17 @@ class Result:
 
 @dataclass(frozen=True)
 class BenchRow:
-    """One implementation of one case (a dtype and direction of a kernel, or values of ``axes``), from one capture session on a device of kind ``device_kind``.
+    """One implementation of one case, from one capture session on a device of kind ``device_kind``.
 
-    ``missing`` says why there are no numbers, or that the session ended early (numbers until then stand). ``device`` is
-    kernel time; ``end_to_end`` wall time per call of a saturated queue. ``gbytes_per_s`` and ``gflops_per_s`` are the
-    work stated for the operator over device time. ``peak_memory_bytes``: the most the framework held during ordinary
-    calls. ``verdict`` is that of the trace, ``queue`` and ``grade`` the operation's there; None and ``unjudged`` without a
-    device record. ``agrees`` and ``agreement``: self-time against the unrolled graph. ``sm_clock_mhz``: in the middle of the session.
-    ``folder`` holds trace and sidecar, relative to the table's own; None where they were not kept.
+    A case is a dtype and direction of a kernel, or values of ``axes``. ``missing`` says why there are no numbers, or that
+    the session ended early (numbers until then stand). ``device`` is kernel time with the caches as the calls leave them,
+    ``cold`` behind a cleared L2; ``end_to_end`` wall time per call of a saturated queue. ``gbytes_per_s`` and
+    ``gflops_per_s`` are the work stated for the operator over device time, ``share_of_peak_bandwidth`` the former as a share
+    of what the device's memory can do. ``peak_memory_bytes``: the most the framework held during ordinary calls.
+    ``verdict`` is that of the trace, ``queue`` and ``grade`` the operation's there; None and ``unjudged`` without a device
+    record. ``agrees`` and ``agreement``: self-time against the unrolled graph. ``clock_samples`` were taken while calls were
+    running, ``sm_clock_mhz`` is their median. ``folder`` holds trace and sidecar, relative to the table's own; None where
+    they were not kept.
     """
 
     device_kind: str
@@ -110,6 +116,9 @@ class BenchRow:
     folder: str | None
     notes: list[str] = field(default_factory=list)
     axes: tuple[tuple[str, str], ...] = ()
+    cold: Reading = NOT_COLD
+    share_of_peak_bandwidth: float | None = None
+    clock_samples: list[ClockSample] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -143,6 +152,25 @@ class Loss:
     case: str = ""
 
 
+QuestionKind = Literal["bytes_not_time", "more_than_bytes", "above_peak", "from_cache"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a reader of the numbers should ask: they do not fit to what the operator is.
+
+    ``bytes_not_time``: row moves ``expected`` times the bytes of ``other`` and takes ``found`` times its time, which is more;
+    ``more_than_bytes``: less. ``above_peak``: ``found`` times the device's peak bandwidth, though the bytes exceed its L2;
+    ``from_cache``: above the peak, and the bytes fit into L2. ``expected`` is 1 for the last two.
+    """
+
+    kind: QuestionKind
+    row: str
+    other: str
+    expected: float
+    found: float
+
+
 @dataclass(frozen=True)
 class BenchTable:
     """All rows, in the order of a table: direction, dtype, then ``implementation`` and the alternatives.
@@ -166,6 +194,7 @@ class BenchTable:
     losses: list[Loss]
     wrong: list[str]
     notes: list[str]
+    questions: list[Question] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, in the layout of the JSON."""

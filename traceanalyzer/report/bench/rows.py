@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from traceanalyzer.report.bench.model import BenchRow, Reading, Result, row_label
 from traceanalyzer.report.model import ReportData
-from traceanalyzer.trace.sidecar import OperationRecord, Sidecar
+from traceanalyzer.trace.sidecar import DeviceFacts, OperationRecord, Sidecar
 
 DEVICE_PROTOCOLS = ("profiler_self_time", "graph_unrolled", "backlog")
 """Whose readings are kernel time, best first. do_bench is none of them: it clears the cache, and may read the host."""
 END_TO_END = "wall_sync_once"
+COLD = "do_bench"
 NO_CLOCK = "a CPU has no device clock: a call is done when it returns"
 
 
@@ -70,10 +71,9 @@ def measured_row(
     judged = report is not None and report.trace.device_activities > 0
     if report is not None and not judged:
         unjudged = NO_CLOCK if sidecar.device.kind == "cpu" else report.verdict.headline
-    during = next((c for c in sidecar.clocks if c.when == "during"), None)
+    during = [c for c in sidecar.clocks if c.when == "during"]
+    known = sorted(c.sm_clock_mhz for c in during if c.sm_clock_mhz is not None)
     notes = list(sidecar.notes)
-    if during is not None and during.throttle_reasons:
-        notes.append(f"the clock was held down by: {', '.join(during.throttle_reasons)}")
     if device.p50_us is not None and device.protocol != DEVICE_PROTOCOLS[0]:
         notes.append(f"device time is that of {device.protocol}: {_reason(record, DEVICE_PROTOCOLS[0])}")
     correct = record.correctness
@@ -104,11 +104,35 @@ def measured_row(
         queue=op.queue if op is not None and judged else "unknown",
         grade=op.grade if op is not None and judged else None,
         unjudged="" if judged else unjudged,
-        sm_clock_mhz=during.sm_clock_mhz if during else None,
+        sm_clock_mhz=known[(len(known) - 1) // 2] if known else None,
         folder=folder,
         notes=notes,
         axes=planned.axes,
+        cold=_cold(sidecar, record),
+        share_of_peak_bandwidth=_share_of_peak(record, device, sidecar.device),
+        clock_samples=during,
     )
+
+
+def _cold(sidecar: Sidecar, record: OperationRecord) -> Reading:
+    """Return do_bench's reading where its clear outlasts the host: else the events wait for the host, and read that."""
+    found = _reading(record, COLD)
+    if found.p50_us is None:
+        return found
+    clear, inflation = sidecar.calibration.clear_us, record.inflation
+    if clear is None or inflation is None:
+        reason = "whether the clear hides the host is not known without the profiler's host times"
+        return Reading(COLD, None, None, 0, reason)
+    host = inflation.unprofiled_us + 2 * (sidecar.calibration.record_us or 0.0)
+    if clear < host:
+        reason = f"clearing takes {clear:.1f} us, less than the {host:.1f} us in which the host enqueues a call: its events read the host"
+        return Reading(COLD, None, None, 0, reason)
+    return found
+
+
+def _share_of_peak(record: OperationRecord, device: Reading, facts: DeviceFacts) -> float | None:
+    rate = _per_ns(record.bytes_moved, device)
+    return rate / facts.peak_gbytes_per_s if rate is not None and facts.peak_gbytes_per_s else None
 
 
 def samples_ns(record: OperationRecord, protocol: str) -> list[float]:

@@ -10,6 +10,7 @@ import numpy as np
 from traceanalyzer._version import __version__
 from traceanalyzer.analysis.compare.statistics import Times, compare_medians, verdict_of
 from traceanalyzer.report.bench.model import SCHEMA, BenchRow, BenchTable, Column, Loss, Outcome, Reading, SpeedUp
+from traceanalyzer.report.bench.questions import questions
 from traceanalyzer.trace.sidecar import DeviceFacts
 
 CLOCKS_DIFFER = 0.05
@@ -56,6 +57,7 @@ def bench_table(
         losses=[loss for row in compared if row.implementation == subject.implementation for loss in _losses(row)],
         wrong=[row.label for row in compared if row.result.passed is False],
         notes=[*notes, *_clocks(rows), *_memory(rows)],
+        questions=questions(compared, subject.device),
     )
 
 
