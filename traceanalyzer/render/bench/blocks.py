@@ -71,7 +71,9 @@ def times(table: BenchTable) -> Block:
         struck |= {(number, first + i) for i, n in enumerate(table.against) if n in found and not found[n].counts}
     struck = {(r, c) for r, c in struck if rows[r][c] not in (show.NA, _NONE)}
     whole = title(table) if overview(table) is None else "Every implementation"
-    return Block(whole, columns, rows, frozenset(), _on_speed_ups(table), frozenset(struck), frozenset({0, 1} if on else {0}))
+    return Block(
+        whole, columns, rows, frozenset(), _on_speed_ups(table), frozenset(struck), frozenset({0, 1} if on else {0})
+    )
 
 
 def work(table: BenchTable) -> Block:
