@@ -50,14 +50,12 @@ def everything(path: Path, limits: ReadLimits) -> Any:
         return error.kind, error.offset
     tables = {}
     for name in TABLES:
-        table = getattr(trace, name)
-        tables[name] = {
-            f.name: value if isinstance(value := getattr(table, f.name), list) else value.tolist()
-            for f in fields(table)
-        }
-        types = {f.name: str(getattr(getattr(table, f.name), "dtype", "")) for f in fields(table)}
+        table = trace.python.rows() if name == "python" else getattr(trace, name)
+        tables[name] = {f.name: getattr(table, f.name).tolist() for f in fields(table)}
+        types = {f.name: str(getattr(table, f.name).dtype) for f in fields(table)}
         tables[name]["types"] = types
     rest = {f.name: getattr(trace, f.name) for f in fields(trace) if f.name not in (*TABLES, "meta")}
+    rest["frame names"] = trace.python.names
     meta = {f.name: getattr(trace.meta, f.name) for f in fields(trace.meta) if f.name != "salvage"}
     return tables, rest, meta, asdict(trace.meta.salvage)
 
@@ -95,7 +93,7 @@ def test_the_tables_are_those_of_one_process(tmp_path, text, piece, jobs):
     path = tmp_path / "t.json"
     path.write_bytes(text)
     alone = everything(path, replace(LIMITS, chunk_bytes=piece))
-    assert alone[0]["python"]["names"] and alone[2]["unknown_categories"] and alone[0]["activities"]["corr"]
+    assert alone[1]["frame names"] and alone[2]["unknown_categories"] and alone[0]["activities"]["corr"]
     assert everything(path, replace(LIMITS, chunk_bytes=piece, jobs=jobs)) == alone
     packed = tmp_path / "t.json.gz"
     packed.write_bytes(gzip.compress(text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from traceanalyzer.trace.canonical import make_canonical
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
 from traceanalyzer.trace.cut import id_windows, rows_outside
 from traceanalyzer.trace.duplicates import repeated
+from traceanalyzer.trace.frames import PythonFrames
 from traceanalyzer.trace.in_order import outlasting
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.link import DeviceSide, HostSide, ids_within_processes, link
@@ -32,7 +34,6 @@ from traceanalyzer.trace.tables import (
     Int64,
     Lane,
     Overheads,
-    PythonFrames,
     Ranges,
     Thread,
     Trace,
@@ -363,23 +364,30 @@ def _host_tables(
         f: np.concatenate([getattr(p, f) for p in parts]) for f in ("name", "start_ns", "end_ns", "thread", "on_device")
     }
     ranges = Ranges(**both)
-    keep = _sound_others(store, RowKind.PYTHON, "Python frame", middle)
-    start = get(RowKind.PYTHON, keep, "start_ns")
-    python = PythonFrames(
-        name=get(RowKind.PYTHON, keep, "name").astype(np.int32),
-        start_ns=start,
-        end_ns=start + get(RowKind.PYTHON, keep, "dur_ns"),
-        thread=thread_codes(get(RowKind.PYTHON, keep, "pid"), get(RowKind.PYTHON, keep, "tid")),
-        names=list(store.frame_names.values_in_order),
-    )
-    frames = _by_start(python.start_ns, python.end_ns, python.thread, python.name)
-    python = PythonFrames(
-        name=python.name[frames], start_ns=python.start_ns[frames], end_ns=python.end_ns[frames], thread=python.thread[frames],
-        names=python.names,
-    )  # fmt: skip
+    python = _frames(store, middle, thread_codes)
     host_ops = host_ops.take(_by_start(host_ops.start_ns, host_ops.end_ns, host_ops.thread, host_ops.name))
     ranges = ranges.take(_by_start(ranges.start_ns, ranges.end_ns, ranges.thread, ranges.name, ranges.on_device))
     return host_ops, ranges, python, threads
+
+
+def _frames(store: Store, middle: int | None, thread_codes: Callable[[Int32, Int32], Int32]) -> PythonFrames:
+    """Return the Python frames with usable times; the store's are gone afterwards."""
+    if middle is None:
+        middle = sound_times.middle_of(*(b.start.values() for b in store.frames))
+    batches = []
+    for batch in store.frames:
+        sound = np.ones(len(batch), dtype=bool)
+        for reason, mask in sound_times.faults(batch.start.values(), batch.dur.values(), middle, check_unset=False):
+            sound &= ~mask
+            store.salvage.excluded[f"Python frame: {reason}"] += int(np.count_nonzero(mask))
+        batches.append(batch if sound.all() else batch.take(sound))
+    batches = [b for b in batches if len(b)]
+    store.frames = []
+    lanes = np.concatenate([b.lanes for b in batches] or [np.empty((0, 2), dtype=np.int32)])
+    ends = np.cumsum([len(b.lanes) for b in batches])
+    codes = thread_codes(lanes[:, 0], lanes[:, 1])
+    threads = np.split(codes, ends[:-1]) if batches else []
+    return PythonFrames(batches, threads, list(store.frame_names.values_in_order))
 
 
 def _by_start(start: Int64, end: Int64, *others: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

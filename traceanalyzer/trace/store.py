@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
+from traceanalyzer.trace.frames import FrameBatch
 from traceanalyzer.trace.launch_names import ApiClass, classify_api
 from traceanalyzer.trace.parts import Part
 from traceanalyzer.trace.remarks import Remark
@@ -87,7 +88,8 @@ class Store:
     """The rows of one trace by kind, and what the file says beside them.
 
     Columns of every kind: ``start_ns``, ``dur_ns`` (:data:`BAD_TIME` where there is none), ``pid``, ``tid`` (codes of ``pids``
-    and ``tids``) and ``name`` (code of ``names``, of ``apis`` for host calls, of ``frame_names`` for Python frames). Host calls and device rows: ``corr`` (joins
+    and ``tids``) and ``name`` (code of ``names``, of ``apis`` for host calls). Python frames, with codes of ``frame_names``, are
+    in ``frames`` instead. Host calls and device rows: ``corr`` (joins
     them), ``external``, ``order`` (place in the file). Device rows: ``device`` and ``stream`` number, ``context``, ``config`` (code of
     ``configs``), ``moved_bytes``, ``graph_node``, ``owner`` (code of the host process that launched the row, where the file says
     so: then only calls of that process can be its launch).
@@ -107,6 +109,7 @@ class Store:
         self.salvage = salvage
         self.names = Interner()
         self.frame_names = Interner()
+        self.frames: list[FrameBatch] = []
         self.pids = Interner(id_text)
         self.tids = Interner(id_text)
         self.apis = Interner()
@@ -143,8 +146,7 @@ class Store:
         n = len(columns["start_ns"])
         if not n:
             return
-        if kind is not RowKind.PYTHON:  # bare columns, bounded where they are decoded
-            self.rows += n
+        self.rows += n
         into = self._columns.setdefault(kind, {})
         for column, absent in _COLUMNS[kind].items():
             given = columns.get(column)

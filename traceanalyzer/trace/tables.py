@@ -17,6 +17,7 @@ from traceanalyzer.trace.remarks import Remark
 from traceanalyzer.trace.salvage import Salvage
 
 if TYPE_CHECKING:
+    from traceanalyzer.trace.frames import PythonFrames
     from traceanalyzer.trace.parts import Part
     from traceanalyzer.trace.sidecar import Sidecar
 
@@ -107,17 +108,6 @@ class Overheads(Table):
     name: Int32
     start_ns: Int64
     end_ns: Int64
-
-
-@dataclass(frozen=True)
-class PythonFrames(Table):
-    """Calls of Python functions (``python_function`` rows); ``name`` numbers :attr:`names`, a table of their own."""
-
-    name: Int32
-    start_ns: Int64
-    end_ns: Int64
-    thread: Int32
-    names: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -71,9 +71,12 @@ def recorded(trace: Trace, process_of: Int64, processes: Int64) -> tuple[int | N
     """Return the first start and last end of the host rows of some processes; None where they have no rows."""
     starts, ends = [], []
     mine = np.isin(process_of, processes)
-    for table in (trace.calls, trace.host_ops, trace.ranges.take(~trace.ranges.on_device), trace.python):
+    for table in (trace.calls, trace.host_ops, trace.ranges.take(~trace.ranges.on_device)):
         keep = mine[table.thread] if len(table) else np.empty(0, dtype=bool)
         if keep.any():
             starts.append(int(table.start_ns[keep].min()))
             ends.append(int(table.end_ns[keep].max()))
+    if (extent := trace.python.extent(mine)) is not None:
+        starts.append(extent[0])
+        ends.append(extent[1])
     return min(starts, default=None), max(ends, default=None)

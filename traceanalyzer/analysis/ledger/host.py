@@ -194,12 +194,13 @@ class HostRows:
             (named.take(~is_wrapper), named.take(is_wrapper)) if is_wrapper.any() else (named, named.take(is_wrapper))
         )
 
-    @cached_property
-    def _frames(self) -> _Rows:
-        frames = self._trace.python
+    def _frames(self, asked: _Asked, of_names: Bool | None = None) -> _Rows:
+        """Return the Python frames, of some names only, that touch what is asked."""
+        order = np.argsort(asked.start, kind="stable")
+        frames = self._trace.python.touching(*_union(asked.start[order], asked.end[order]), of_names)
         return _Rows(
             frames.start_ns, frames.end_ns, frames.thread.astype(np.int64),
-            np.full(len(frames.start_ns), LedgerClass.PYTHON, dtype=np.int8), frames.name.astype(np.int64) + self.names.frames,
+            np.full(len(frames), LedgerClass.PYTHON, dtype=np.int8), frames.name.astype(np.int64) + self.names.frames,
         )  # fmt: skip
 
     @cached_property
@@ -223,16 +224,16 @@ class HostRows:
 
         Where the thread has none (one of autograd's), those of the thread that has most of them: it waits for the other.
         """
-        frames = self._frames
+        none = np.empty(0, dtype=np.int64)
+        if not len(start) or not len(self._trace.python):
+            return Pieces(none, none, none, none)
         mine = np.array([is_users(n) for n in self._trace.python.names] or [False], dtype=bool)
-        at = mine[frames.name - self.names.frames] if len(frames.name) else np.empty(0, dtype=bool)
-        users = frames.take(at)
         asked = _Asked(start, end, np.arange(len(start)))
-        if not len(users.start) or not len(start):
-            none = np.empty(0, dtype=np.int64)
+        users = self._frames(asked, mine)
+        if not len(users.start):
             return Pieces(none, none, none, none)
         held, rest = _held(asked, thread, users, innermost)
-        main = np.full(len(rest.of), int(np.argmax(np.bincount(users.thread))), dtype=np.int64)
+        main = np.full(len(rest.of), int(np.argmax(self._trace.python.per_thread(mine))), dtype=np.int64)
         main[thread[rest.of] < 0] = NO_THREAD
         later, _ = _held(rest, main, users, innermost)
         every = _joined_pieces([held, later])
@@ -259,13 +260,14 @@ class HostRows:
 
     def _of_threads(self, asked: _Asked, threads: Int64, found: list[tuple[Pieces, Int8, Int64]]) -> _Asked:
         outer, wrappers = self._operators
-        layers: tuple[tuple[_Rows, Callable[[Int64, Int64, Int64], Layer]], ...] = (
+        layers: tuple[tuple[_Rows | None, Callable[[Int64, Int64, Int64], Layer]], ...] = (
             (self._captures, outermost), (self._loaders, outermost), (self._compilers, innermost), (self._calls, innermost),
-            (outer, outermost), (outer, innermost), (wrappers, innermost), (self._frames, innermost), (self._ranges, outermost),
+            (outer, outermost), (outer, innermost), (wrappers, innermost), (None, innermost), (self._ranges, outermost),
         )  # fmt: skip
-        for rows, sweep in layers:
+        for known, sweep in layers:
             if not len(asked.of):
                 break
+            rows = self._frames(asked) if known is None else known
             if len(rows.start):
                 held, rest = _held(asked, threads[asked.of], rows, sweep)
                 found.append((held, rows.cls[held.row], rows.name[held.row]))

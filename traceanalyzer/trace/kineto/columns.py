@@ -15,6 +15,7 @@ from msgspec import DecodeError, Raw, Struct, ValidationError
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind, kind_of
 from traceanalyzer.trace.flows import Ends
+from traceanalyzer.trace.frames import FrameBatch
 from traceanalyzer.trace.intel.lanes import GPU_OP
 from traceanalyzer.trace.jax.lanes import STEP_NOTE
 from traceanalyzer.trace.kineto.decimal_times import column_to_ns, finest_step_ns
@@ -47,7 +48,7 @@ _INTS = msgspec.json.Decoder(list[int])
 
 
 MOST_FRAMES = 16_000_000
-"""Python frames kept of one trace (28 bytes each); the rest is counted only."""
+"""Python frames kept of one trace (about 13 bytes each); the rest is counted only."""
 
 
 def new_store(name: str, limits: ReadLimits, salvage: Salvage) -> Store:
@@ -123,26 +124,22 @@ class Columns:
         """Keep Python frames as bare columns, up to a limit: half of a file may be such rows."""
         store = self.store
         store.python_rows += len(rows)
-        self.put(
-            RowKind.PYTHON,
-            {
-                "start_ns": column_to_ns([r.ts for r in rows]),
-                "dur_ns": column_to_ns([r.dur for r in rows]),
-                "pid": _id_codes(store.pids, [r.pid for r in rows]),
-                "tid": _id_codes(store.tids, [r.tid for r in rows]),
-                "name": store.frame_names.codes([r.name for r in rows]),
-            },
-        )
+        self.put_frames(
+            FrameBatch.of(
+                column_to_ns([r.ts for r in rows]), column_to_ns([r.dur for r in rows]),
+                _id_codes(store.pids, [r.pid for r in rows]), _id_codes(store.tids, [r.tid for r in rows]),
+                store.frame_names.codes([r.name for r in rows]),
+            )
+        )  # fmt: skip
 
-    def put(self, kind: RowKind, found: dict[str, npt.NDArray[Any]]) -> None:
-        """Put complete rows into the store; of Python frames no more than it may hold."""
-        if kind is RowKind.PYTHON:
-            room = MOST_FRAMES - self._frames
-            n = len(found["start_ns"])
-            self._frames += min(n, room)
-            if n > room:
-                found = {c: v[:room] for c, v in found.items()}
-        self.store.put(kind, found)
+    def put_frames(self, batch: FrameBatch) -> None:
+        """Put Python frames into the store, no more than it may hold."""
+        room = MOST_FRAMES - self._frames
+        if len(batch) > room:
+            batch = batch.take(slice(0, room))
+        if len(batch):
+            self._frames += len(batch)
+            self.store.frames.append(batch)
 
     def _add_half(self, kind: RowKind, row: Row) -> None:
         if row.ph in ("B", "E"):
@@ -333,7 +330,7 @@ class Columns:
             sync_args = self._decode_args(rows, _SYNC_ARGS, SyncArgs)
             found["device"] = _ids([a.device for a in sync_args])
             found["stream"] = _ids([a.stream for a in sync_args])
-        self.put(kind, found)
+        store.put(kind, found)
 
     def _decode_args(self, rows: list[Any], decoder: Any, shape: type[Any]) -> list[Any]:
         texts = [r.args for r in rows]

@@ -14,6 +14,7 @@ from msgspec import DecodeError, Raw
 
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.frames import FrameBatch
 from traceanalyzer.trace.kineto.columns import Columns, parse_config
 from traceanalyzer.trace.kineto.ids import id_text
 from traceanalyzer.trace.kineto.row_decoder import RowDecoder
@@ -38,6 +39,7 @@ class Part:
     counts: dict[str, int]
     step_ns: int
     puts: list[tuple[RowKind, dict[str, Array]]]
+    frames: list[FrameBatch]
     texts: dict[str, list[Any]]
     skipped: Counter[str]
     unknown: Counter[str]
@@ -93,7 +95,7 @@ class PartReader:
         if sum(len(t) for t in self._tables.values()) > _MOST_TEXTS:
             self._begin()
         store, columns = self._store, self._columns
-        store.puts, store.step_ns = [], 1000
+        store.puts, store.frames, store.step_ns = [], [], 1000
         for name in _COUNTS:
             setattr(store, name, 0)
         store.skipped, store.unknown = Counter(), Counter()
@@ -109,7 +111,7 @@ class PartReader:
                 self._told[name] += len(new)
         afresh, self._afresh = self._afresh, False
         return Part(
-            afresh, {c: getattr(store, c) for c in _COUNTS}, store.step_ns, store.puts, texts, store.skipped, store.unknown,
+            afresh, {c: getattr(store, c) for c in _COUNTS}, store.step_ns, store.puts, store.frames, texts, store.skipped, store.unknown,
             columns.process_names, columns.process_labels, columns.thread_names, columns.gpu_op_pids, columns.flows,
             [(kind, ph, row.name, tuple(bytes(getattr(row, f)) for f in _FIELDS)) for kind, ph, row in columns.halves],
             columns.own_record, salvage.repaired, salvage.excluded, salvage.notes,
@@ -152,7 +154,9 @@ class Merger:
                     found[column] = values + first
                 elif (table := _table_of(kind, column)) is not None:
                     found[column] = codes[table][values]
-            columns.put(kind, found)
+            store.put(kind, found)
+        for batch in part.frames:
+            columns.put_frames(batch.coded(codes["frame_names"], codes["pids"], codes["tids"]))
 
     def _numbered(self, worker: int, part: Part) -> dict[str, Array]:
         """Return our code of each code of the worker, by table."""
@@ -180,5 +184,5 @@ def _tables(columns: Columns) -> dict[str, Interner]:
 
 def _table_of(kind: RowKind, column: str) -> str | None:
     if column == "name":
-        return {RowKind.CALL: "apis", RowKind.PYTHON: "frame_names"}.get(kind, "names")
+        return "apis" if kind is RowKind.CALL else "names"
     return {"pid": "pids", "tid": "tids", "config": "configs", "note": "notes"}.get(column)
