@@ -139,14 +139,12 @@ def _bound(memory_bytes: int) -> None:
         resource.setrlimit(which, (memory_bytes, memory_bytes))
 
 
-def _preload() -> None:
-    # what every child needs is imported once
+def _preload(kind: str) -> None:
+    """Load once what every child needs, by analysing the trace that is part of the installation."""
     import gc
-    from importlib import import_module
 
-    for name in ("traceanalyzer.fleet.rows", "traceanalyzer.trace.kineto", "traceanalyzer.trace.reader"):
-        with contextlib.suppress(ImportError):
-            import_module(name)
+    demo = Path(__file__).resolve().parents[1] / "demo" / "cpu_bound_loop.json"
+    analyse_one(Job(Source(str(demo), demo.name, 0, 0), kind=kind))
     gc.disable()
     gc.freeze()
 
@@ -212,10 +210,13 @@ def main() -> None:
         os.set_blocking(wakes, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wakes)
-    _preload()
+    loaded = ""
     while True:
         try:
             job = read_frame(requests)
+            if loaded != job.kind:
+                loaded = job.kind
+                _preload(job.kind.partition("+")[0])
             write_frame(replies, "started")
             if forks:
                 write_frame(replies, _forked(job, wake, requests, replies))
