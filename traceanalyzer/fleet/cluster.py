@@ -91,7 +91,7 @@ class Cluster:
 
     def _threads(self) -> int:
         try:
-            return max(1, sum(self._client.nthreads().values()))
+            return max(1, sum(map(int, self._client.nthreads().values())))
         except (OSError, AttributeError):
             raise _lost() from None
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ LEAST_RUNS = 10
 """A kernel that ran less often in a trace is no candidate for the worst inflation: nobody timed it."""
 MOST_OF_JOB = 5_000_000
 """Collectives of a job that are matched, over all ranks; of a longer one the first."""
+_MOST_TOGETHER = 500
 _SETTINGS = (
     "python_enable_replacements=false", "autoinstall_known_extensions=false", "autoload_known_extensions=false", "temp_directory=''",
     "enable_external_access=false", "lock_configuration=true",
@@ -148,13 +151,14 @@ def answer(folder: Path, kernel: str | None = None, top: int = 10) -> FleetAnswe
         "SELECT count(*), coalesce(sum(elapsed_ns), 0), coalesce(sum(cpu_ns), 0), coalesce(max(peak_memory_bytes), 0), coalesce(sum(file_bytes), 0) FROM runs"
     )[0]
     jobs = _jobs(ask)
-    told = [_of_job(ask, *job) for job in jobs]
+    told = [t for group in _groups(ask, jobs) for t in _of_jobs(ask, group)]
     late = sorted((x for t in told for x in t.late), key=lambda x: -x.over)
     waits = sorted((x for t in told for x in t.collectives), key=lambda x: -x.caused_ns)
     return FleetAnswers(
         SCHEMA, __version__, folder.resolve().name, runs, ask.rows("SELECT count(*) FROM faults")[0][0], len(jobs),
         dict(ask.rows("SELECT verdict, count(*) FROM runs GROUP BY verdict ORDER BY 2 DESC, 1")), int(elapsed), int(cpu), int(peak), int(size),
-        _limits(ask), [t.job for t in told], late[:top], waits[:top], _inflated(ask, top), _not_judged(ask), kernel,
+        {"late_ranks": max(0, len(late) - top), "late_collectives": max(0, len(waits) - top)}, _limits(ask),
+        [t.job for t in told], late[:top], waits[:top], _inflated(ask, top), _not_judged(ask), kernel,
         _kernel(ask, kernel, top) if kernel is not None else [],
     )  # fmt: skip
 
@@ -169,19 +173,19 @@ def _limits(ask: Questions) -> list[LimitCount]:
 
 
 def _inflated(ask: Questions, top: int) -> list[Inflated]:
-    operations = ask.rows(
-        """SELECT DISTINCT ON (inflation, file, name) 'operation', name, file, device, calls, self_time_p50_ns, event_pair_ns, inflation
-        FROM operations WHERE inflation IS NOT NULL ORDER BY inflation DESC, file, name, device LIMIT ?""",
-        top,
-    )
-    kernels = ask.rows(
-        """SELECT 'kernel', arg_max(short_name, inflation), file, arg_max(device, inflation), arg_max("count", inflation),
-        arg_max(p50_ns, inflation), arg_max(event_reading_ns, inflation), max(inflation) FROM kernels
-        WHERE inflation IS NOT NULL AND kind = 'kernel' AND "count" >= ? GROUP BY file, name ORDER BY 8 DESC, file, name LIMIT ?""",
-        LEAST_RUNS,
-        top,
-    )
-    return [Inflated(*row) for row in (*operations, *kernels)]
+    parts = []
+    for kind, table, shown, count, self_time, reading, least in (
+        ("operation", "operations", "name", "calls", "self_time_p50_ns", "event_pair_ns", 1),
+        ("kernel", "kernels", "short_name", '"count"', "p50_ns", "event_reading_ns", LEAST_RUNS),
+    ):
+        worst = ", ".join(f"arg_max({c}, inflation)" for c in (shown, "file", "device", count, self_time, reading))
+        parts += ask.rows(
+            f"""SELECT '{kind}', {worst}, max(inflation), count(DISTINCT run) FROM {table}
+            WHERE inflation IS NOT NULL AND {count} >= ? AND {"kind = 'kernel'" if kind == "kernel" else "true"}
+            GROUP BY job, name ORDER BY 8 DESC, job, name LIMIT ?""",
+            least, top,
+        )  # fmt: skip
+    return [Inflated(*row) for row in parts]
 
 
 def _not_judged(ask: Questions) -> list[NotJudged]:
@@ -222,7 +226,10 @@ class _Rank:
     file: str
 
 
-def _jobs(ask: Questions) -> list[tuple[str, int, int | None]]:
+_Job = tuple[str, int, "int | None"]
+
+
+def _jobs(ask: Questions) -> list[_Job]:
     """Return the folders with traces of several ranks: their name, how many ranks, and the world size that a trace knows of."""
     return ask.rows(
         """SELECT job, count(DISTINCT rank), max(world_size) FROM runs WHERE rank IS NOT NULL GROUP BY job HAVING count(DISTINCT rank) > 1
@@ -230,48 +237,73 @@ def _jobs(ask: Questions) -> list[tuple[str, int, int | None]]:
     )
 
 
-def _of_job(ask: Questions, job: str, ranks: int, world_size: int | None) -> _Told:
-    rows = ask.rows(
-        """SELECT rank, host, file, span_ns, compute_ns, idle_ns, exposed_communication_ns FROM devices WHERE job = ? AND rank IS NOT NULL
-        ORDER BY rank, file, device""",
-        job,
+def _groups(ask: Questions, jobs: list[_Job]) -> Iterator[list[_Job]]:
+    """Yield jobs in groups whose collectives are read together: files are gone through a few times, not once a job."""
+    sizes = dict(ask.rows("SELECT job, count(*) FROM collectives WHERE rank IS NOT NULL GROUP BY job"))
+    group: list[_Job] = []
+    rows = 0
+    for job in jobs:
+        size = sizes.get(job[0], 0)
+        if group and (rows + size > MOST_OF_JOB or len(group) >= _MOST_TOGETHER):
+            yield group
+            group, rows = [], 0
+        group.append(job)
+        rows += size
+    if group:
+        yield group
+
+
+def _of_jobs(ask: Questions, jobs: list[_Job]) -> list[_Told]:
+    names = [job for job, _, _ in jobs]
+    found = ask.rows(
+        """SELECT job, rank, host, file, span_ns, compute_ns, idle_ns, exposed_communication_ns FROM devices
+        WHERE rank IS NOT NULL AND job IN (SELECT unnest(?)) ORDER BY job, rank, file, device""",
+        names,
     )
+    devices = {job: list(rows) for job, rows in groupby(found, key=itemgetter(0))}
+    most = max((len(rows) for rows in devices.values()), default=1)
+    collectives = _collectives(ask, names, MOST_OF_JOB // max(1, most))
+    return [_of_job(job, devices.get(job[0], []), collectives.get(job[0], [])) for job in jobs]
+
+
+def _of_job(job: _Job, rows: list[tuple[Any, ...]], kept: list[RankCollectives]) -> _Told:
+    name, ranks, world_size = job
     late = [
-        LateRank(job, rank, host, file, found.over, found.part)
-        for (rank, host, file, *_), found in zip(rows, late_ranks([RankTimes(*r[3:]) for r in rows]), strict=True)
+        LateRank(name, rank, host, file, found.over, found.part)
+        for (_, rank, host, file, *_), found in zip(rows, late_ranks([RankTimes(*r[4:]) for r in rows]), strict=True)
         if found is not None
     ]
-    found = communication([_Rank(r[0], r[2]) for r in rows], _collectives(ask, job, len(rows)))
-    hosts = {r[0]: r[1] for r in rows}
+    found = communication([_Rank(r[1], r[3]) for r in rows], kept)
+    hosts = {r[1]: r[2] for r in rows}
     whole = sum(r.wait_us + r.transfer_us for r in found.ranks)
     waits = [
         LateCollective(
-            job, n.rank, hosts.get(n.rank), n.name, round(n.caused_us * 1000), n.last, n.collectives, n.wait_us / whole if whole else 0.0
+            name, n.rank, hosts.get(n.rank), n.name, round(n.caused_us * 1000), n.last, n.collectives, n.wait_us / whole if whole else 0.0
         )
         for n in found.names
         if n.caused_us > 0
     ]  # fmt: skip
-    return _Told(JobRanks(job, ranks, world_size, found.collectives, found.reason), late, waits)
+    return _Told(JobRanks(name, ranks, world_size, found.collectives, found.reason), late, waits)
 
 
-def _collectives(ask: Questions, job: str, ranks: int) -> list[RankCollectives]:
+def _collectives(ask: Questions, jobs: list[str], most: int) -> dict[str, list[RankCollectives]]:
+    """Return the first ``most`` collectives of each device of some jobs, in order of ranks."""
     import pyarrow.dataset as ds
 
-    of_job = (ds.field("job") == job) & (ds.field("place") < MOST_OF_JOB // max(1, ranks)) & ds.field("rank").is_valid()
-    found = ask.collectives.to_table(
-        columns=["rank", "file", "device", "place", "name", "start_ns", "end_ns"], filter=of_job
-    )
-    found = found.sort_by([(c, "ascending") for c in ("rank", "file", "device", "place")]).combine_chunks()
+    mine = ds.field("job").isin(jobs) & (ds.field("place") < most) & ds.field("rank").is_valid()
+    order = ("job", "rank", "file", "device", "place")
+    found = ask.collectives.to_table(columns=[*order, "name", "start_ns", "end_ns"], filter=mine)
+    found = found.sort_by([(c, "ascending") for c in order]).combine_chunks()
     if not found.num_rows:
-        return []
+        return {}
     names = found.column("name").combine_chunks().dictionary_encode()
     kinds, name = names.dictionary.to_pylist(), names.indices.to_numpy().astype(np.int32)
     rank, place, start, end = (found.column(c).to_numpy() for c in ("rank", "place", "start_ns", "end_ns"))
+    made: dict[str, list[RankCollectives]] = {}
     # places of a device count from 0 up
-    first = [*np.flatnonzero(place == 0).tolist(), len(place)] if len(place) else []
-    made = []
-    for a, b in pairwise(first):
+    for a, b in pairwise([*np.flatnonzero(place == 0).tolist(), len(place)]):
         used, renamed = np.unique(name[a:b], return_inverse=True)
-        mine = tuple(kinds[u] for u in used.tolist())
-        made.append(RankCollectives(int(rank[a]), mine, renamed.reshape(-1).astype(np.int32), start[a:b], end[a:b]))
+        own = tuple(kinds[u] for u in used.tolist())
+        one = RankCollectives(int(rank[a]), own, renamed.reshape(-1).astype(np.int32), start[a:b], end[a:b])
+        made.setdefault(found.column("job")[a].as_py(), []).append(one)
     return made

@@ -57,8 +57,8 @@ start_ns           | int64   | first device row, absolute, on the clock of the h
 span_ns            | int64   | first launch or device row to the end of the last device row
 rows_left_out      | int64!  | rows of the tables below that were over the bounds per trace
 elapsed_ns         | int64!  | wall time of the analysis
-cpu_ns             | int64!  | its CPU time
-peak_memory_bytes  | int64!  | largest resident memory of its process
+cpu_ns             | int64!  | its CPU time, with the processes that decode for it
+peak_memory_bytes  | int64!  | largest resident memory of its process, without those
 version            | string! | version of traceanalyzer
 """)
 

@@ -65,7 +65,10 @@ class JobRanks:
 
 @dataclass(frozen=True)
 class Inflated:
-    """An operation or kernel for which an event pair reads most over its self-time; ``kind`` is operation or kernel."""
+    """An operation or kernel for which an event pair reads most over its self-time; ``kind`` is operation or kernel.
+
+    One per name and job: the numbers are those of the worst run of the job's ``runs`` that have it.
+    """
 
     kind: str
     name: str
@@ -75,6 +78,7 @@ class Inflated:
     self_time_ns: int | None
     event_pair_ns: int | None
     inflation: float
+    runs: int
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,8 @@ class KernelOver:
 
 @dataclass(frozen=True)
 class FleetAnswers:
-    """All answers on a fleet; ``verdicts`` counts runs by verdict. Lists are cut to the rows asked for, except ``not_judged``."""
+    """All answers on a fleet; ``verdicts`` counts runs by verdict. Lists of late ranks, collectives, inflation and kernels are cut to the rows asked for;
+    ``left_out`` counts what is not in the first two."""
 
     schema: str
     version: str
@@ -122,6 +127,7 @@ class FleetAnswers:
     cpu_ns: int
     peak_memory_bytes: int
     bytes_read: int
+    left_out: dict[str, int]
     limits: list[LimitCount]
     job_ranks: list[JobRanks]
     late_ranks: list[LateRank]

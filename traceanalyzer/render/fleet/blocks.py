@@ -76,7 +76,8 @@ def _ranks(found: FleetAnswers) -> list[Block]:
         ]  # fmt: skip
         columns = ["job", "rank", "host", "collective", "others waited", "joined last", "waiting"]
         notes = [
-            "the rank that the others mostly waited for in collectives of one kernel; waiting: share of all time in collectives of the job"
+            *_more(found.left_out["late_collectives"]),
+            "the rank that the others mostly waited for in collectives of one kernel; waiting: share of all time in collectives of the job",
         ]
         made.append(Block("Which rank is late, and in which collective", columns, rows, frozenset({0, 2, 3}), notes))
     if found.late_ranks:
@@ -84,7 +85,10 @@ def _ranks(found: FleetAnswers) -> list[Block]:
             [x.job, show.count(x.rank), x.host or "", f"+{show.percent(x.over)}", x.part, x.file]
             for x in found.late_ranks
         ]
-        notes = ["late: more than 5 % over the job's median rank outside of collectives; mostly: the part that grew"]
+        notes = [
+            *_more(found.left_out["late_ranks"]),
+            "late: more than 5 % over the job's median rank outside of collectives; mostly: the part that grew",
+        ]
         columns = ["job", "rank", "host", "over", "mostly", "file"]
         made.append(
             Block(
@@ -107,24 +111,28 @@ def _ranks(found: FleetAnswers) -> list[Block]:
     return made
 
 
+def _more(rows: int) -> list[str]:
+    return [f"{show.plural(rows, 'more row')} (--top N)"] if rows else []
+
+
 def _inflated(found: FleetAnswers) -> list[Block]:
     made = []
     for kind, title in (("operation", "Worst inflation of operations"), ("kernel", "Worst inflation of kernels")):
         rows = [_inflated_row(x) for x in found.inflated if x.kind == kind]
         if rows:
-            columns = [kind, "inflation", "self p50", "event pair", "n", "device", "file"]
+            columns = [kind, "inflation", "self p50", "event pair", "n", "runs", "device", "file"]
             notes = [
-                "what an event pair reads per call, over self-time"
+                "what an event pair reads per call, over self-time; one row per name and job: its worst run"
                 if kind == "operation"
-                else "the worst device of a file; kernels of fewer than ten runs left out"
+                else "one row per name and job: its worst run; kernels that ran fewer than ten times left out"
             ]
-            made.append(Block(title, columns, rows, frozenset({0, 6}), notes))
+            made.append(Block(title, columns, rows, frozenset({0, 7}), notes))
     return made
 
 
 def _inflated_row(x: Inflated) -> list[str]:
     return [
-        x.name, show.ratio(x.inflation), _time(x.self_time_ns), _time(x.event_pair_ns), show.count(x.count), "" if x.device is None else str(x.device), x.file,
+        x.name, show.ratio(x.inflation), _time(x.self_time_ns), _time(x.event_pair_ns), show.count(x.count), show.count(x.runs), "" if x.device is None else str(x.device), x.file,
     ]  # fmt: skip
 
 

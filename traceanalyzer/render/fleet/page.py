@@ -7,7 +7,8 @@ from traceanalyzer.render.blocks import Block
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.fleet import blocks as cells
 from traceanalyzer.render.page.assets import page_assets
-from traceanalyzer.render.page.content import clean_block, render_template
+from traceanalyzer.render.page.content import clean_block
+from traceanalyzer.render.page.templates import render_template
 from traceanalyzer.report.fleet import FleetAnswers, QueryResult
 
 _ROWS = 500
