@@ -14,7 +14,7 @@ def applied(text: str, edits: Sequence[Edit]) -> str:
     inserts: dict[int, list[str]] = {}
     for edit in edits:
         if isinstance(edit, Insert):
-            line = edit.indent + edit.text + ending
+            line = "".join(edit.indent + part + ending for part in edit.text.split("\n"))
             if line not in inserts.setdefault(edit.line, []):
                 inserts[edit.line].append(line)
     for edit in sorted(

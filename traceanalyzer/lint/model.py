@@ -16,7 +16,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Insert:
-    """Put a line in front of line ``line`` (from 1), indented by ``indent``."""
+    """Put a statement (of one line or more) in front of line ``line`` (from 1), indented by ``indent``."""
 
     line: int
     indent: str

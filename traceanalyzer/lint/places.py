@@ -20,12 +20,13 @@ MOST_DEPTH = 40
 
 
 class Place(StrEnum):
-    """Of a value. ``CALLABLE``: calling it works on the device. ``CPU``: the name of a device that is the host."""
+    """Of a value. ``CALLABLE``: calling it works on the device. ``CPU``, ``NAME``: the name of the host, of another device."""
 
     DEVICE = "device"
     HOST = "host"
     CALLABLE = "callable"
     CPU = "cpu"
+    NAME = "name"
     UNKNOWN = ""
 
 
@@ -128,7 +129,7 @@ class Places:
             return self.judge(node, depth)[1]
         if isinstance(node, cst.SimpleString):
             text = node.raw_value
-            return Place.CPU if text == "cpu" else Place.DEVICE if words.DEVICE_STRING.match(text) else Place.UNKNOWN
+            return Place.CPU if text == "cpu" else Place.NAME if words.DEVICE_STRING.match(text) else Place.UNKNOWN
         if isinstance(node, cst.Lambda):
             return Place.CALLABLE if self._works(node.body, depth) else Place.UNKNOWN
         parts: Sequence[cst.CSTNode] = ()
@@ -175,7 +176,7 @@ class Places:
         if callee is Place.HOST:
             return False, Place.HOST
         if callee in (Place.DEVICE, Place.CALLABLE):
-            if words.has_opaque_keyword(node) or (method and words.OPAQUE_NAME.search(method)):
+            if words.has_opaque_keyword(node) or "pipe" in own or (method and words.OPAQUE_NAME.search(method)):
                 return False, Place.UNKNOWN
             if method in words.HOST_METHODS or words.HOST_NAME.search(own):
                 return False, Place.DEVICE if method in words.VIEWS else Place.HOST
@@ -203,16 +204,15 @@ class Places:
             text = _code(target) if target is not None else ""
             if words.DTYPE.search(text) or target is None:
                 return self._owner(node, depth)
-            return Place.HOST if "cpu" in text or self.of(target, depth + 1) is Place.CPU else Place.DEVICE
-        if own == "device" and arguments is Place.CPU:
-            return Place.CPU
+            return Place.HOST if self.of(target, depth + 1) is Place.CPU else Place.DEVICE
+        if own == "device":
+            return Place.CPU if arguments is Place.CPU else Place.NAME
         if name in words.COMPILERS or (own in ("partial", "jit", "compile") and node.args):
             return Place.CALLABLE if arguments is not Place.HOST else Place.HOST
         if name in words.MAKERS:
             device = next((a.value for a in node.args if a.keyword is not None and a.keyword.value == "device"), None)
             if device is not None:
-                on_host = "cpu" in _code(device) or self.of(device, depth + 1) is Place.CPU
-                return Place.HOST if on_host else Place.DEVICE
+                return Place.HOST if self.of(device, depth + 1) is Place.CPU else Place.DEVICE
             if own.endswith("_like"):
                 return arguments
             on_device = self._makes_on_device or not name.startswith("torch.")
@@ -249,6 +249,8 @@ def _together(places: Sequence[Place]) -> Place:
     known = {p for p in places if p is not Place.UNKNOWN}
     if known == {Place.CPU}:
         return Place.CPU
+    if Place.NAME in known and known <= {Place.CPU, Place.NAME}:
+        return Place.NAME
     return Place.HOST if known and Place.UNKNOWN not in places else Place.UNKNOWN
 
 

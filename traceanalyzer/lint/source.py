@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
@@ -21,7 +22,7 @@ ROUNDS = 4
 FRAMEWORK_NAMES = frozenset({"torch", "jax", "tensorflow", "cupy", "numpy", "triton"})
 MOST_CHAIN = 2000
 _STACK_BYTES = 256 << 20
-_ON_A_DEVICE = re.compile(r"cuda|\bxpu\b|\bmps\b|\bhip\b|triton|\bgpu\b|accelerator", re.I)
+_ON_A_DEVICE = re.compile(r"cuda|\bxpu\b|\bmps\b|\bhip\b|triton|\bgpu\b|accelerator|\.to\(\s*(?:\w+\.)*device", re.I)
 
 
 @dataclass(frozen=True)
@@ -105,14 +106,18 @@ class Script:
             return False
         return found[1] is None or rule in {c.strip().upper() for c in found[1].split(",")}
 
-    @property
+    @cached_property
     def barrier(self) -> str:
         """The statement that waits for this script's device, empty where only its outputs can be waited for."""
         if "torch" in self.frameworks:
-            for word, call in (("cuda", "torch.cuda"), ("xpu", "torch.xpu"), ("mps", "torch.mps")):
+            for word in ("cuda", "xpu", "mps"):
                 if re.search(rf"\b{word}\b", self.text):
-                    return f"{call}.synchronize()"
-            return "torch.cuda.synchronize()"
+                    call = f"torch.{word}.synchronize()"
+                    # a script that asks whether there is a device runs on machines without one: there the call raises
+                    asks = re.search(rf"\b{word}\.is_available\(|['\"]cpu['\"]", self.text)
+                    present = "torch.backends.mps" if word == "mps" else f"torch.{word}"
+                    return f"if {present}.is_available():\n    {call}" if asks else call
+            return ""
         if "tensorflow" in self.frameworks:
             return "tf.test.experimental.sync_devices()"
         return ""
@@ -187,6 +192,9 @@ def _parsed(text: str) -> cst.Module:
     return found[0]
 
 
+_RESOLVED = (Kind.WORK, Kind.UNKNOWN, Kind.OPAQUE, Kind.CALL)
+
+
 def _resolve_calls(script: Script) -> None:
     """Let calls of functions of this file be what those do: one that waits is a barrier, one that works on the host is none."""
     for _ in range(ROUNDS):
@@ -195,9 +203,11 @@ def _resolve_calls(script: Script) -> None:
         for scope in script.scopes:
             for i, step in enumerate(scope.steps):
                 owner, _, own = step.name.rpartition(".")
-                if step.kind not in (Kind.WORK, Kind.UNKNOWN, Kind.OPAQUE) or own == scope.name or own not in kinds:
+                if step.kind not in _RESOLVED or own == scope.name or own not in kinds:
                     continue
                 kind = kinds[own]
+                if step.kind is Kind.CALL and (owner not in ("", "self", "cls")):
+                    continue
                 if owner.partition(".")[0] in FRAMEWORK_NAMES or (
                     owner not in ("", "self", "cls") and kind is Kind.CALL
                 ):

@@ -18,6 +18,7 @@ class Kind(StrEnum):
     """What a step does. ``WORK`` is known to start work on a device, ``CALL`` is known to start none, ``UNKNOWN`` is neither.
 
     ``OPAQUE``: a whole step of a program (``predict``), which may wait for its own result. ``YIELD``: the caller's code runs.
+    ``REPEAT``: ``timeit`` of a function that works on a device and does not wait.
     """
 
     CLOCK = "clock"
@@ -34,6 +35,7 @@ class Kind(StrEnum):
     UNKNOWN = "unknown"
     OPAQUE = "opaque"
     YIELD = "yield"
+    REPEAT = "repeat"
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,11 @@ class StepReader(cst.CSTVisitor):
     # -- expressions -----------------------------------------------------------------------------------
 
     def leave_BinaryOperation(self, original_node: cst.BinaryOperation) -> None:
-        """A difference of two clock reads: ``clock() - start`` or ``end - start``."""
+        """A difference of two clock reads: ``clock() - start`` or ``end - start``; or a product of matrices on a device."""
+        if isinstance(original_node.operator, cst.MatrixMultiply):
+            if Place.DEVICE in (self.places.of(original_node.left), self.places.of(original_node.right)):
+                self._put(Kind.WORK, _code(original_node), original_node)
+            return
         if not isinstance(original_node.operator, cst.Subtract):
             return
         right = plain(original_node.right)
@@ -247,6 +253,9 @@ class StepReader(cst.CSTVisitor):
             self._put(Kind.MAKE, f".{method}()", node, argument="move")
             if owner and self._statement[-1][2]:
                 self.places.moved(owner, self.places.of(node))
+        elif name in words.REPEATERS and node.args and self.places.of(node.args[0].value) is Place.CALLABLE:
+            waits = words.FETCHED_IN.search(_code(node.args[0].value))
+            self._put(Kind.CALL if waits else Kind.REPEAT, name, node, first=_code(node.args[0].value))
         elif self._fetches(name, node):
             self._put(Kind.TRANSFER, name, node)
         else:

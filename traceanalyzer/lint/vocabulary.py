@@ -12,6 +12,9 @@ CLOCKS = frozenset(
 )  # fmt: skip
 """Functions that read the host's clock."""
 
+REPEATERS = frozenset({"timeit.timeit", "timeit.repeat", "timeit.Timer"})
+"""Functions that read the host's clock around calls of their first argument."""
+
 COARSE_CLOCKS = {
     "time.time": "time.perf_counter",
     "time.time_ns": "time.perf_counter_ns",

@@ -25,8 +25,26 @@ class ClockWithoutBarrier(LintRule):
     fixable = True
     messages: ClassVar[dict[str, str]] = {
         "no-barrier": "the clock is read without a barrier behind `{work}`: it reads the time to enqueue, not the work",
+        "timeit": "`{work}` reads the clock around `{call}`, which does not wait for the device: it reads the time to enqueue",
     }
     bad = (
+        LintExample(
+            "timeit",
+            "import timeit, torch\nx = torch.randn(9, device='cuda')\nprint(timeit.timeit(lambda: torch.mm(x, x), number=9))\n",
+        ),
+        LintExample(
+            "a product of matrices, and a machine that may have no device",
+            "import time, torch\nx = torch.randn(9, 9).to('cuda' if torch.cuda.is_available() else 'cpu')\nt0 = time.perf_counter()\ny = x @ x\n"
+            "print(time.perf_counter() - t0)\n",
+            "import time, torch\nx = torch.randn(9, 9).to('cuda' if torch.cuda.is_available() else 'cpu')\nif torch.cuda.is_available():\n"
+            "    torch.cuda.synchronize()\nt0 = time.perf_counter()\ny = x @ x\nif torch.cuda.is_available():\n    torch.cuda.synchronize()\n"
+            "print(time.perf_counter() - t0)\n",
+        ),
+        LintExample(
+            "a step of training that a method of the class makes",
+            "import time, torch\nclass T:\n    def train_step(self, x):\n        self.model(x).mean().backward()\n        self.optimizer.step()\n"
+            "    def fit(self, x):\n        t0 = time.perf_counter()\n        self.train_step(x.cuda())\n        return time.perf_counter() - t0\n",
+        ),
         LintExample(
             "torch",
             "import time, torch\nx = torch.randn(9, device='cuda')\nt0 = time.perf_counter()\ny = torch.mm(x, x)\nprint(time.perf_counter() - t0)\n",
@@ -61,6 +79,38 @@ class ClockWithoutBarrier(LintRule):
             "a compiler and an exception",
             "import time, torch\nd = 'cuda'\nt0 = time.time()\nk = triton_precompile(src)\nif k is None:\n    raise Failed(d)\nprint(time.time() - t0)\n",
         ),
+        LintExample(
+            "the cache of a compiler",
+            "import time, jax\nt0 = time.time()\nfound, spent = _cache_read(module, key, backend)\nprint(time.time() - t0)\n",
+        ),
+        LintExample(
+            "a context manager: what is timed is its caller's",
+            "import time, torch\nfrom contextlib import contextmanager\n@contextmanager\ndef timer(x):\n    t0 = time.time()\n    torch.mm(x.cuda(), x)\n"
+            "    yield\n    print(time.time() - t0)\n",
+        ),
+        LintExample(
+            "tensors of the host, in a file that has a device too",
+            "import time, torch\nd = torch.ones(9).cuda()\na = torch.randn(9, 9)\nt0 = time.time()\nb = torch.mm(a, a)\nprint(time.time() - t0)\n"
+            "def measure_cpu(model, x):\n    t0 = time.time()\n    model(x)\n    return time.time() - t0\n",
+        ),
+        LintExample(
+            "a limit of time",
+            "import time, torch\ndef wait_until(model, x):\n    t0 = time.time()\n    while time.time() - t0 < 9:\n        model(x.cuda())\n"
+            "    assert time.time() - t0 < 10\n",
+        ),
+        LintExample(
+            "a transfer in each turn: one turn at most is missing",
+            "import time, torch\nt0 = time.time()\nfor x in data:\n    loss = model(x.cuda())\n    total += loss.item()\n    loss.backward()\nprint(time.time() - t0)\n",
+        ),
+        LintExample(
+            "whole steps of a program, which fetch their own results",
+            "import time, torch\nt0 = time.time()\nout = model.generate(x.cuda())\nprint(time.time() - t0)\nt0 = time.time()\nimages = pipe(x.cuda())\n"
+            "print(time.time() - t0)\n",
+        ),
+        LintExample(
+            "a wait inside of a function that is mapped",
+            "import time, jax\nf = jax.jit(g)\nt0 = time.time()\ny = f(x)\njax.tree_util.tree_map(lambda a: a.block_until_ready(), y)\nprint(time.time() - t0)\n",
+        ),
         LintExample("no device in the file", "import time, torch\nt0 = time.time()\ntorch.mm(x, x)\nprint(time.time() - t0)\n"),
     )  # fmt: skip
 
@@ -68,6 +118,10 @@ class ClockWithoutBarrier(LintRule):
         """Yield a problem for each region that no barrier ends."""
         if not script.on_device:
             return
+        for scope in script.scopes:
+            for step in scope.steps:
+                if step.kind is Kind.REPEAT:
+                    yield self.problem(script, step, {"work": step.name, "call": step.first}, code="timeit")
         for region in script.regions:
             if region.events or region.has_events:
                 continue

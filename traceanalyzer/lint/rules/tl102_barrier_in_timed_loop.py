@@ -30,8 +30,8 @@ class BarrierInTimedLoop(LintRule):
     bad = (
         LintExample(
             "an average over a loop that waits",
-            "import time, torch\nt0 = time.time()\nfor _ in range(9):\n    fn('cuda')\n    torch.cuda.synchronize()\ndt = (time.time() - t0) / 9\n",
-            "import time, torch\nt0 = time.time()\nfor _ in range(9):\n    fn('cuda')\ntorch.cuda.synchronize()\ndt = (time.time() - t0) / 9\n",
+            "import time, torch\nt0 = time.time()\nfor _ in range(9):\n    fn(x.cuda())\n    torch.cuda.synchronize()\ndt = (time.time() - t0) / 9\n",
+            "import time, torch\nt0 = time.time()\nfor _ in range(9):\n    fn(x.cuda())\ntorch.cuda.synchronize()\ndt = (time.time() - t0) / 9\n",
         ),
         LintExample(
             "between two events",
@@ -42,11 +42,11 @@ class BarrierInTimedLoop(LintRule):
     good = (
         LintExample(
             "a reading for each turn",
-            "import time, torch\nts = []\nfor _ in range(9):\n    t0 = time.time()\n    fn('cuda')\n    torch.cuda.synchronize()\n    ts.append(time.time() - t0)\n",
+            "import time, torch\nts = []\nfor _ in range(9):\n    t0 = time.time()\n    fn(x.cuda())\n    torch.cuda.synchronize()\n    ts.append(time.time() - t0)\n",
         ),
         LintExample(
             "a barrier behind the loop",
-            "import time, torch\nt0 = time.time()\nfor _ in range(9):\n    fn('cuda')\ntorch.cuda.synchronize()\ndt = (time.time() - t0) / 9\n",
+            "import time, torch\nt0 = time.time()\nfor _ in range(9):\n    fn(x.cuda())\ntorch.cuda.synchronize()\ndt = (time.time() - t0) / 9\n",
         ),
     )  # fmt: skip
 

@@ -30,20 +30,20 @@ class NoBarrierBeforeStart(LintRule):
     bad = (
         LintExample(
             "warm-up without a barrier",
-            "import time, torch\nfor _ in range(3):\n    fn('cuda')\nt0 = time.time()\nfn('cuda')\ntorch.cuda.synchronize()\nprint(time.time() - t0)\n",
-            "import time, torch\nfor _ in range(3):\n    fn('cuda')\ntorch.cuda.synchronize()\nt0 = time.time()\nfn('cuda')\ntorch.cuda.synchronize()\n"
+            "import time, torch\nfor _ in range(3):\n    fn(x.cuda())\nt0 = time.time()\nfn(x.cuda())\ntorch.cuda.synchronize()\nprint(time.time() - t0)\n",
+            "import time, torch\nfor _ in range(3):\n    fn(x.cuda())\ntorch.cuda.synchronize()\nt0 = time.time()\nfn(x.cuda())\ntorch.cuda.synchronize()\n"
             "print(time.time() - t0)\n",
         ),
     )  # fmt: skip
     good = (
         LintExample(
             "warm-up with a barrier",
-            "import time, torch\nfor _ in range(3):\n    fn('cuda')\ntorch.cuda.synchronize()\nt0 = time.time()\nfn('cuda')\ntorch.cuda.synchronize()\n"
+            "import time, torch\nfor _ in range(3):\n    fn(x.cuda())\ntorch.cuda.synchronize()\nt0 = time.time()\nfn(x.cuda())\ntorch.cuda.synchronize()\n"
             "print(time.time() - t0)\n",
         ),
         LintExample(
             "nothing ran before",
-            "import time, torch\nt0 = time.time()\nfn('cuda')\ntorch.cuda.synchronize()\nprint(time.time() - t0)\n",
+            "import time, torch\nt0 = time.time()\nfn(x.cuda())\ntorch.cuda.synchronize()\nprint(time.time() - t0)\n",
         ),
     )  # fmt: skip
 

@@ -35,12 +35,12 @@ class FirstCallInRegion(LintRule):
     good = (
         LintExample(
             "a warm-up loop",
-            "import time, torch\ndef main(fn):\n    for _ in range(3):\n        fn('cuda')\n    torch.cuda.synchronize()\n    t0 = time.time()\n    fn('cuda')\n"
+            "import time, torch\ndef main(fn):\n    for _ in range(3):\n        fn(x.cuda())\n    torch.cuda.synchronize()\n    t0 = time.time()\n    fn(x.cuda())\n"
             "    torch.cuda.synchronize()\n    return time.time() - t0\n",
         ),
         LintExample(
             "a function that warms up",
-            "import time, torch\ndef main(fn):\n    warmup(fn, 'cuda')\n    t0 = time.time()\n    fn()\n    torch.cuda.synchronize()\n    return time.time() - t0\n",
+            "import time, torch\ndef main(fn):\n    warmup(fn, x.cuda())\n    t0 = time.time()\n    fn()\n    torch.cuda.synchronize()\n    return time.time() - t0\n",
         ),
         LintExample(
             "a training loop: each turn has a reading of its own",

@@ -32,15 +32,15 @@ class CoarseClock(LintRule):
     bad = (
         LintExample(
             "time.time",
-            "import time, torch\ntorch.cuda.synchronize()\nt0 = time.time()\nfn('cuda')\ntorch.cuda.synchronize()\nprint(time.time() - t0)\n",
-            "import time, torch\ntorch.cuda.synchronize()\nt0 = time.perf_counter()\nfn('cuda')\ntorch.cuda.synchronize()\nprint(time.perf_counter() - t0)\n",
+            "import time, torch\ntorch.cuda.synchronize()\nt0 = time.time()\nfn(x.cuda())\ntorch.cuda.synchronize()\nprint(time.time() - t0)\n",
+            "import time, torch\ntorch.cuda.synchronize()\nt0 = time.perf_counter()\nfn(x.cuda())\ntorch.cuda.synchronize()\nprint(time.perf_counter() - t0)\n",
         ),
         LintExample(
-            "process_time", "import time, torch\nt0 = time.process_time()\nfn('cuda')\ntorch.cuda.synchronize()\nprint(time.process_time() - t0)\n"
+            "process_time", "import time, torch\nt0 = time.process_time()\nfn(x.cuda())\ntorch.cuda.synchronize()\nprint(time.process_time() - t0)\n"
         ),
     )  # fmt: skip
     good = (
-        LintExample("perf_counter", "import time, torch\nt0 = time.perf_counter()\nfn('cuda')\ntorch.cuda.synchronize()\nprint(time.perf_counter() - t0)\n"),
+        LintExample("perf_counter", "import time, torch\nt0 = time.perf_counter()\nfn(x.cuda())\ntorch.cuda.synchronize()\nprint(time.perf_counter() - t0)\n"),
         LintExample("the time of day in a log", "import time, torch\nprint(time.time())\n"),
     )  # fmt: skip
 

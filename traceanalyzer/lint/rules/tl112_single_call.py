@@ -40,7 +40,7 @@ class SingleCall(LintRule):
             "import time, torch\nfor _ in range(9):\n    t0 = time.perf_counter()\n    torch.mm(x, x)\n    torch.cuda.synchronize()\n    ts.append(time.perf_counter() - t0)\n",
         ),
         LintExample(
-            "a whole program", "import time, torch\nt0 = time.perf_counter()\nmain('cuda')\ntorch.cuda.synchronize()\nprint(time.perf_counter() - t0)\n"
+            "a whole program", "import time, torch\nt0 = time.perf_counter()\nmain(x.cuda())\ntorch.cuda.synchronize()\nprint(time.perf_counter() - t0)\n"
         ),
     )  # fmt: skip
 

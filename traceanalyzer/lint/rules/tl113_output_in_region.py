@@ -26,13 +26,13 @@ class OutputInRegion(LintRule):
     bad = (
         LintExample(
             "a print in each turn",
-            "import time, torch\nt0 = time.perf_counter()\nfor i in range(9):\n    fn('cuda')\n    print(i)\ntorch.cuda.synchronize()\nprint(time.perf_counter() - t0)\n",
+            "import time, torch\nt0 = time.perf_counter()\nfor i in range(9):\n    fn(x.cuda())\n    print(i)\ntorch.cuda.synchronize()\nprint(time.perf_counter() - t0)\n",
         ),
     )  # fmt: skip
     good = (
         LintExample(
             "a print behind",
-            "import time, torch\nt0 = time.perf_counter()\nfor i in range(9):\n    fn('cuda')\ntorch.cuda.synchronize()\nprint(time.perf_counter() - t0)\n",
+            "import time, torch\nt0 = time.perf_counter()\nfor i in range(9):\n    fn(x.cuda())\ntorch.cuda.synchronize()\nprint(time.perf_counter() - t0)\n",
         ),
     )  # fmt: skip
 

@@ -15,6 +15,8 @@ from traceanalyzer.lint.rule import LintExample, LintRule
 from traceanalyzer.lint.source import Script
 from traceanalyzer.lint.steps import Kind
 
+_APPENDED = re.compile(r"(\w+)\.append\(\s*(\w+)\b")
+
 
 class MeanOfReadings(LintRule):
     """Single readings are averaged."""
@@ -28,24 +30,24 @@ class MeanOfReadings(LintRule):
     bad = (
         LintExample(
             "numpy's mean",
-            "import time, torch, numpy as np\nts = []\nfor _ in range(9):\n    t0 = time.perf_counter()\n    fn('cuda')\n    torch.cuda.synchronize()\n"
+            "import time, torch, numpy as np\nts = []\nfor _ in range(9):\n    t0 = time.perf_counter()\n    fn(x.cuda())\n    torch.cuda.synchronize()\n"
             "    ts.append(time.perf_counter() - t0)\nprint(np.mean(ts))\n",
         ),
         LintExample(
             "sum over len",
-            "import time, torch\nts = []\nfor _ in range(9):\n    t0 = time.perf_counter()\n    fn('cuda')\n    torch.cuda.synchronize()\n"
+            "import time, torch\nts = []\nfor _ in range(9):\n    t0 = time.perf_counter()\n    fn(x.cuda())\n    torch.cuda.synchronize()\n"
             "    ts.append(time.perf_counter() - t0)\nprint(sum(ts) / len(ts))\n",
         ),
     )  # fmt: skip
     good = (
         LintExample(
             "the median",
-            "import time, torch, statistics\nts = []\nfor _ in range(9):\n    t0 = time.perf_counter()\n    fn('cuda')\n    torch.cuda.synchronize()\n"
+            "import time, torch, statistics\nts = []\nfor _ in range(9):\n    t0 = time.perf_counter()\n    fn(x.cuda())\n    torch.cuda.synchronize()\n"
             "    ts.append(time.perf_counter() - t0)\nprint(statistics.median(ts))\n",
         ),
         LintExample(
             "the mean beside the median",
-            "import time, torch, numpy as np\nts = []\nfor _ in range(9):\n    t0 = time.perf_counter()\n    fn('cuda')\n    torch.cuda.synchronize()\n"
+            "import time, torch, numpy as np\nts = []\nfor _ in range(9):\n    t0 = time.perf_counter()\n    fn(x.cuda())\n    torch.cuda.synchronize()\n"
             "    ts.append(time.perf_counter() - t0)\nprint(np.mean(ts), np.median(ts))\n",
         ),
     )  # fmt: skip
@@ -62,6 +64,11 @@ class MeanOfReadings(LintRule):
                 if s.kind is Kind.ELAPSED or (s.kind is Kind.DIFFERENCE and s.first in clocks)
             }
             lists = {m[1] for n in lines for m in re.finditer(r"(\w+)\.append\(", script.lines[n - 1])}
+            readings = {s.target for s in scope.steps if s.statement in lines and s.target}
+            for step in scope.steps:
+                found = _APPENDED.search(script.lines[step.line - 1]) if step.name.endswith(".append") else None
+                if found is not None and found[2] in readings:
+                    lists.add(found[1])
             for name in sorted(lists):
                 mean = re.compile(
                     rf"(?:mean|average)\(\s*{name}\b|\b{name}\)\.mean\(|sum\(\s*{name}\s*\)\s*/\s*len\(\s*{name}"
