@@ -91,7 +91,7 @@ HOST_NAME = re.compile(
 """A function with such a name compiles, reads, keeps books or measures by itself; with tensors as arguments too."""
 
 OPAQUE_NAME = re.compile(
-    r"infer|predict|detect|generat|transcri|translat|(^|_)(encode|decode|chat|complete|fit|search|segment|run|solve|process|simulate|sample|sampler|"
+    r"render|draw|visuali|display|infer|predict|detect|generat|transcri|translat|(^|_)(encode|decode|chat|complete|fit|search|segment|run|solve|process|simulate|sample|sampler|"
     r"test|validate|eval|nms|non_max_suppression|main|benchmark|pipe|pipeline|execute|call|rollout|play|train|apply_fn|accuracy|metric\w*)(_|$|\d)|"
     r"post_?process|callback|collate|imwrite|imshow|accuracy",
     re.I,
@@ -102,7 +102,7 @@ MEASURES = re.compile(
     r"bench|time|timing|latency|measure|perf|speed|profile|throughput|warm|n_?iter|num_iter|iters|repeat|reps\b|n_?runs|trials",
     re.I,
 )
-CPU_FUNCTION = re.compile(r"(^|_)cpu(_|$)", re.I)
+CPU_FUNCTION = re.compile(r"(^|_)(cpu|onnx|ort|tflite|openvino)(_|$)", re.I)
 
 
 def is_step(name: str, method: str) -> bool:

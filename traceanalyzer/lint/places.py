@@ -163,7 +163,12 @@ class Places:
         made = self._made(node, name, own, arguments, depth)
         if made is not None:
             return False, made
-        if words.HOST_FUNCTION.match(own) or name in words.HOST_CALLS or words.is_host_module(name):
+        if (
+            words.HOST_FUNCTION.match(own)
+            or (method and own in words.VIEWS)
+            or name in words.HOST_CALLS
+            or words.is_host_module(name)
+        ):
             passed = own in words.VIEWS or own in ("zip", "enumerate", "list", "tuple", "deepcopy", "next", "iter")
             return False, _together([arguments, self._owner(node, depth)]) if passed else Place.HOST
         framework = words.FRAMEWORK_WORK.match(name)

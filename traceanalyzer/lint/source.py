@@ -17,6 +17,7 @@ from traceanalyzer.lint.steps import Kind, Scope, Step, StepReader
 _IGNORE = re.compile(r"#\s*ta:\s*ignore(?:\[([^\]]*)\])?", re.I)
 _STRUCTURE = re.compile(r"[()\[\]{}.,+\-*/%&|^~<>=@\n]")
 MOST_DEPTH = 200
+MOST_STEPS = 80
 ROUNDS = 4
 """A function is seen through that many others: what it calls may call what waits."""
 FRAMEWORK_NAMES = frozenset({"torch", "jax", "tensorflow", "cupy", "numpy", "triton"})
@@ -48,7 +49,7 @@ class Region:
     def known(self) -> bool:
         """Whether the region itself says that it times a device: events, or a barrier in it or right in front of it."""
         before = self.scope.steps[max(0, self.at - 2) : self.at]
-        return self.events or any(s.kind is Kind.BARRIER for s in (*before, *self.steps))
+        return self.events or any(s.kind is Kind.BARRIER and _of_a_device(s) for s in (*before, *self.steps))
 
     @property
     def yields(self) -> bool:
@@ -61,8 +62,15 @@ class Region:
         return [s for s in self.steps if s.kind in (Kind.BARRIER, Kind.TRANSFER, Kind.OPAQUE)]
 
     @property
+    def whole(self) -> bool:
+        """Whether it is a whole program (an export, a training) and no measurement of one thing."""
+        return len(self.steps) > MOST_STEPS
+
+    @property
     def long(self) -> bool:
         """Whether it holds loops in loops, as training does, or turns until a time has passed: what one call adds is nothing there."""
+        if self.whole:
+            return True
         inner = [s for s in self.steps if self.inner_loops(s)]
         return any(len(self.inner_loops(s)) > 1 for s in inner) or any(s.kind is Kind.CLOCK for s in inner)
 
@@ -217,6 +225,11 @@ def _resolve_calls(script: Script) -> None:
                     changed = True
         if not changed:
             return
+
+
+def _of_a_device(step: Step) -> bool:
+    """Whether a barrier waits for a device by its name: a wait for a thread or a server is none."""
+    return bool(step.framework) or "sync" in step.name.lower()
 
 
 def _kind_of(scope: Scope) -> Kind | None:

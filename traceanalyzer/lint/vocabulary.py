@@ -86,6 +86,7 @@ HOST_MODULES = frozenset(
 
 HOST_METHODS = frozenset(
     {
+        "squeeze", "unsqueeze", "t", "transpose", "permute", "expand", "flatten", "unflatten", "chunk", "narrow", "unbind",
         "append", "extend", "add", "update", "items", "keys", "values", "format", "join", "split", "strip", "write", "read", "close", "info", "debug",
         "warning", "error", "eval", "train", "parameters", "named_parameters", "state_dict", "load_state_dict", "add_argument", "parse_args", "get",
         "pop", "sort", "index", "count", "copy", "startswith", "endswith", "replace", "encode", "decode", "size", "dim", "numel", "element_size",

@@ -125,7 +125,7 @@ class ClockWithoutBarrier(LintRule):
         for region in script.regions:
             if region.events or region.has_events:
                 continue
-            if region.yields or (last := _unwaited(region)) is None:
+            if region.yields or region.whole or (last := _unwaited(region)) is None:
                 continue
             yield self.problem(script, region.end, {"work": last.name}, edits=tuple(_edits(script, region, last)))
 

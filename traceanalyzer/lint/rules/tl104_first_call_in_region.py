@@ -6,6 +6,7 @@ average over a loop holds it, a single reading is nothing else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import ClassVar
@@ -43,6 +44,11 @@ class FirstCallInRegion(LintRule):
             "import time, torch\ndef main(fn):\n    warmup(fn, x.cuda())\n    t0 = time.time()\n    fn()\n    torch.cuda.synchronize()\n    return time.time() - t0\n",
         ),
         LintExample(
+            "a helper that is called for the warm-up first",
+            "import time, torch\ndef run(fn, n):\n    torch.cuda.synchronize()\n    t0 = time.time()\n    for _ in range(n):\n        fn()\n"
+            "    torch.cuda.synchronize()\n    return (time.time() - t0) / n\nrun(f, 3)  # warm-up\nprint(run(f, 100))\n",
+        ),
+        LintExample(
             "a training loop: each turn has a reading of its own",
             "import time, torch\nfor batch in data:\n    t0 = time.time()\n    train(batch.cuda())\n    torch.cuda.synchronize()\n    log(time.time() - t0)\n",
         ),
@@ -52,13 +58,33 @@ class FirstCallInRegion(LintRule):
         """Yield a problem for each region whose work was not called before, in that scope."""
         if not script.on_device:
             return
+        if "warm" in script.text.lower():
+            return  # a helper may be called for the warm-up as well
         for region in script.regions:
             looped = [
-                w for w in region.work if w.kind is Kind.WORK and region.counted(w) and not w.ifs > region.start.ifs
+                w
+                for w in region.work
+                if w.kind is Kind.WORK
+                and not w.name.endswith(".replay")
+                and region.counted(w)
+                and not w.ifs > region.start.ifs
             ]
-            if region.start.loops or region.long or region.yields or not looped or _warmed(region):
+            if (
+                region.start.loops
+                or _repeated(script, region)
+                or region.long
+                or region.yields
+                or not looped
+                or _warmed(region)
+            ):
                 continue
             yield self.problem(script, looped[0], {"work": looped[0].name})
+
+
+def _repeated(script: Script, region: Region) -> bool:
+    """Whether the function is called again and again: ``[timed(f) for _ in range(9)]``; then the first reading alone is cold."""
+    name = region.scope.name
+    return bool(name) and re.search(rf"\b{re.escape(name)}\([^\n]*\bfor _ in\b", script.text) is not None
 
 
 def _warmed(region: Region) -> bool:

@@ -46,7 +46,7 @@ class OutputInRegion(LintRule):
                 inner = region.inner_loops(step)
                 if (
                     step.kind is Kind.OUTPUT
-                    and inner
+                    and region.counted(step)
                     and inner not in seen
                     and not region.long
                     and any(w.loops == step.loops and w.ifs >= step.ifs for w in region.work)
