@@ -70,3 +70,17 @@ def test_the_schema_refuses_what_sarif_does_not_allow(validator, traces, spoil):
     document = copy.deepcopy(sarif(traces[0]))
     spoil(document["runs"][0])
     assert not validator.is_valid(document)
+
+
+def test_lint_s_sarif_is_valid_with_problems_a_notebook_and_a_file_that_cannot_be_read(validator, tmp_path):
+    pytest.importorskip("libcst")
+    text = (
+        "import time, torch\nx = torch.ones(9).cuda()\nt0 = time.time()\ny = torch.mm(x, x)\nprint(time.time() - t0)\n"
+    )
+    (tmp_path / "bench.py").write_text(text)
+    (tmp_path / "broken.py").write_text("def (:\n")
+    cells = [{"cell_type": "code", "source": text}]
+    (tmp_path / "bench.ipynb").write_text(json.dumps({"nbformat": 4, "cells": cells}))
+    data = json.loads(CliRunner().invoke(cli, ["lint", str(tmp_path), "--format", "sarif"]).stdout)
+    assert not list(validator.iter_errors(data))
+    assert len(data["runs"][0]["results"]) >= 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import click
 
@@ -17,7 +18,7 @@ EPILOG = """\b
 Exit codes:
   0  nothing at or above --fail-on
   1  a problem at or above --fail-on
-  2  bad input: a path or an option that is not there
+  2  bad input: a path or an option that is not there, a file named here that is no Python 3
   4  libcst is not installed
 """
 
@@ -27,6 +28,7 @@ Exit codes:
 )
 @click.argument("paths", nargs=-1, metavar="PATH...")
 @click.option("--fix", is_flag=True, help="Mend what can be mended: put in or move barriers, name the right clock.")
+@click.option("--diff", is_flag=True, help="Print what --fix would change, and change nothing.")
 @click.option("--select", multiple=True, metavar="CODES", help="Only these rules: codes, prefixes (TL1) or names.")
 @click.option("--ignore", multiple=True, metavar="CODES", help="Not these rules.")
 @click.option(
@@ -36,10 +38,10 @@ Exit codes:
 @click.option("--format", "output_format", type=click.Choice(names(LINT)), default="text", show_default=True)
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
 def command(
-    paths: tuple[str, ...], fix: bool, select: tuple[str, ...], ignore: tuple[str, ...], fail_on: str, list_rules: bool,
+    paths: tuple[str, ...], fix: bool, diff: bool, select: tuple[str, ...], ignore: tuple[str, ...], fail_on: str, list_rules: bool,
     output_format: str, output: str | None,
 ) -> None:  # fmt: skip
-    """Check benchmark scripts for mistakes of timing. PATH is a Python file or a folder of them; nothing in them is run.
+    """Check benchmark scripts for mistakes of timing. PATH is a Python file, a notebook or a folder; nothing is run.
 
     A line that ends in "# ta: ignore[TL101]" (or "# ta: ignore") is left alone.
     """
@@ -49,7 +51,8 @@ def command(
             "lint needs the package libcst",
             hint="pip install libcst, or install this project's extra 'lint'",
         )
-    from traceanalyzer.lint.engine import lint_file, python_files
+    from traceanalyzer.lint.engine import lint_file
+    from traceanalyzer.lint.files import script_files
     from traceanalyzer.lint.registry import LINT_RULES, chosen
     from traceanalyzer.render.lint import LintReport
 
@@ -62,13 +65,19 @@ def command(
     if not paths:
         raise OptionError("no_paths", "no file or folder was given", hint="traceanalyze lint bench.py")
     rules = chosen(select, ignore)
-    results, mended = [], 0
-    for path in python_files(paths):
-        result, fixed = lint_file(path, rules, fix)
-        results.append(result)
-        mended += fixed
-    report = LintReport(results, mended, [type(r) for r in rules])
+    if diff and output_format != "text":
+        raise OptionError("diff_is_text", "--diff prints a diff, and no other format", hint="leave out --format")
+    results, mended, diffs = [], 0, []
+    for path in script_files(paths):
+        done = lint_file(path, rules, fix or diff, write=not diff)
+        results.append(done.result)
+        mended += done.used
+        diffs.append(done.diff)
+    report = LintReport(results, mended, [type(r) for r in rules], "".join(diffs) if diff else "")
     write_output(render(LINT, output_format, report), output, form=output_format)
+    named = {str(Path(p)) for p in paths}
+    if any(r.fault and r.path in named for r in results):
+        sys.exit(int(ExitCode.BAD_INPUT))
     failing = {"warning": {"warning"}, "note": {"warning", "note"}, "never": set()}[fail_on]
     if any(p.level in failing for r in results for p in r.problems):
         sys.exit(int(ExitCode.FINDINGS))

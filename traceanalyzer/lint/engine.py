@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from traceanalyzer.errors import OptionError
+from traceanalyzer.lint.files import Unreadable, read_source, write_source
 from traceanalyzer.lint.fix import applied
-from traceanalyzer.lint.model import Edit, FileResult
+from traceanalyzer.lint.model import Edit, FileResult, Level, Problem
 from traceanalyzer.lint.rule import LintRule
 from traceanalyzer.lint.source import Script, read_script
 
-MOST_BYTES = 2 << 20
-"""A script above this is generated, or no script."""
-_SKIPPED = {".git", ".venv", "venv", "node_modules", "__pycache__", "build", "dist", "site-packages"}
+MOST_TRIED = 200
+"""Problems whose edits are tried one by one, where all of them together make no Python."""
 
 
-def python_files(paths: Sequence[str]) -> Iterator[Path]:
-    """Yield the files named, and the ``.py`` files below the folders named, by name. Raises OptionError for what is not there."""
-    for name in paths:
-        path = Path(name)
-        if path.is_dir():
-            found = [p for p in path.rglob("*.py") if not _SKIPPED & set(p.relative_to(path).parts) and p.is_file()]
-            yield from sorted(found)
-        elif path.is_file():
-            yield path
-        else:
-            raise OptionError("no_such_file", f"there is no file or folder '{name}'", hint="check the path")
+@dataclass(frozen=True)
+class Mended:
+    """What --fix makes of a file. ``result``: the problems that are left; ``used``: how many were taken out; ``diff``: unified."""
+
+    result: FileResult
+    used: int = 0
+    diff: str = ""
 
 
 def lint_text(path: str, text: str, rules: Iterable[LintRule]) -> FileResult:
@@ -37,52 +35,82 @@ def lint_text(path: str, text: str, rules: Iterable[LintRule]) -> FileResult:
         return FileResult(path, fault="nested too deeply to be read")
     except Exception as error:  # libcst's errors have no common base that is public
         line = getattr(error, "raw_line", None)
-        return FileResult(path, fault=f"not Python that can be parsed{f' (line {line})' if line else ''}")
+        return FileResult(path, fault=f"not Python 3 that can be parsed{f' (line {line})' if line else ''}")
     problems = [p for rule in rules for p in rule.check(script)]
     kept = [p for p in problems if not _ignored(script, p.line, p.rule)]
     kept.sort(key=lambda p: (p.line, p.column, p.rule))
     return FileResult(path, kept, "", len(script.regions), len(problems) - len(kept))
 
 
-def lint_file(path: Path, rules: Sequence[LintRule], fix: bool = False) -> tuple[FileResult, int]:
-    """Return what is left in a file, and how many problems were mended; with ``fix`` the file is written where one was."""
+def lint_file(path: Path, rules: Sequence[LintRule], fix: bool = False, write: bool = True) -> Mended:
+    """Return what is left in a file; with ``fix`` what can be mended is, in the file itself if ``write``."""
     name = str(path)
     try:
-        if path.stat().st_size > MOST_BYTES:
-            return FileResult(name, fault=f"longer than {MOST_BYTES} bytes"), 0
-        # bytes, so that line ends stay as they are
-        text = path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError:
-        return FileResult(name, fault="not UTF-8"), 0
+        source = read_source(path)
+    except Unreadable as error:
+        return Mended(FileResult(name, fault=str(error)))
     except OSError as error:
-        return FileResult(name, fault=error.strerror or "cannot be opened"), 0
-    found = lint_text(name, text, rules)
+        return Mended(FileResult(name, fault=error.strerror or "cannot be opened"))
+    found = lint_text(name, source.text, rules)
+    if source.cells:
+        problems = [
+            replace(p, cell=cell, line=line, edits=()) for p in found.problems for cell, line in (source.place(p.line),)
+        ]
+        return Mended(replace(found, problems=problems))
     if not fix or not any(p.edits for p in found.problems):
-        return found, 0
-    mended, used = fixed_text(text, found)
-    if not used:
-        return found, 0
-    partial = path.with_name(f".{path.name}.part")
-    partial.write_bytes(mended.encode("utf-8"))
-    partial.chmod(path.stat().st_mode & 0o777)
-    partial.replace(path)
-    return lint_text(name, mended, rules), used
+        return Mended(found)
+    mended, used = fixed_text(source.text, found)
+    left = lint_text(name, mended, rules)
+    if not used or _worse(found, left):
+        return Mended(found)
+    diff = "".join(
+        line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+        for line in difflib.unified_diff(
+            source.text.splitlines(keepends=True), mended.splitlines(keepends=True), name, f"{name} (mended)"
+        )
+    )
+    if write:
+        try:
+            write_source(path, mended, source.encoding)
+        except OSError as error:
+            return Mended(replace(found, fault=f"cannot be written: {error.strerror}"))
+    return Mended(left, used, diff)
 
 
 def fixed_text(text: str, found: FileResult) -> tuple[str, int]:
-    """Return the text with the problems mended that can be, and their number; unchanged where the result would be no Python."""
+    """Return the text with the problems mended that can be, and their number; edits that make no Python are left out."""
+    fixable = [p for p in found.problems if p.edits]
+    mended = _with(text, fixable, found.path)
+    if mended is not None:
+        return mended, len(fixable) if mended != text else 0
+    kept: list[Problem] = []
+    best = text
+    for problem in fixable[:MOST_TRIED]:
+        mended = _with(text, [*kept, problem], found.path)
+        if mended is not None:
+            kept.append(problem)
+            best = mended
+    return best, len(kept) if best != text else 0
+
+
+def _with(text: str, problems: Sequence[Problem], path: str) -> str | None:
+    """Return the text with the edits of these problems; None where the result is no Python."""
     edits: dict[Edit, None] = {}
-    used = 0
-    for problem in found.problems:
-        if problem.edits:
-            edits |= dict.fromkeys(problem.edits)
-            used += 1
+    for problem in problems:
+        edits |= dict.fromkeys(problem.edits)
     mended = applied(text, list(edits))
     try:
-        read_script(found.path, mended)
-    except Exception:  # as above
-        return text, 0
-    return mended, used
+        read_script(path, mended)
+        compile(mended, path, "exec", dont_inherit=True)
+    except Exception:  # libcst's errors have no common base that is public
+        return None
+    return mended
+
+
+def _worse(before: FileResult, after: FileResult) -> bool:
+    """Whether a rule warns more often about the mended text: then the fix is none. A note may be seen for the first time."""
+    first, second = (Counter(p.rule for p in r.problems if p.level is Level.WARNING) for r in (before, after))
+    return bool(after.fault) or any(n > first[rule] for rule, n in second.items())
 
 
 def _ignored(script: Script, line: int, rule: str) -> bool:

@@ -46,7 +46,10 @@ Edit = Insert | Delete | Replace
 
 @dataclass(frozen=True)
 class Problem:
-    """One finding of a rule. ``line`` from 1, ``column`` from 1. ``edits`` is empty where only a person can mend it."""
+    """One finding of a rule. ``line`` from 1, ``column`` from 1. ``edits`` is empty where only a person can mend it.
+
+    ``cell``: of a notebook, from 1; the line is in that cell then.
+    """
 
     rule: str
     name: str
@@ -57,6 +60,7 @@ class Problem:
     params: dict[str, str] = field(default_factory=dict)
     code: str = ""
     edits: tuple[Edit, ...] = ()
+    cell: int = 0
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,10 @@ class Script:
         text = self.lines[line - 1]
         return text[: len(text) - len(text.lstrip())]
 
+    def binds(self, name: str) -> bool:
+        """Return whether the script imports a module under its own name, so that a line that is put in may use it."""
+        return re.search(rf"^\s*import\b[^\n]*\b{name}(?![\w.]|\s+as\b)", self.text, re.M) is not None
+
     def ignores(self, line: int, rule: str) -> bool:
         """Return whether the line asks that a rule be silent there: ``# ta: ignore`` or ``# ta: ignore[TL101]``."""
         found = _IGNORE.search(self.lines[line - 1]) if 0 < line <= len(self.lines) else None
@@ -118,6 +122,8 @@ class Script:
     def barrier(self) -> str:
         """The statement that waits for this script's device, empty where only its outputs can be waited for."""
         if "torch" in self.frameworks:
+            if not self.binds("torch"):
+                return ""
             for word in ("cuda", "xpu", "mps"):
                 if re.search(rf"\b{word}\b", self.text):
                     call = f"torch.{word}.synchronize()"
@@ -126,7 +132,7 @@ class Script:
                     present = "torch.backends.mps" if word == "mps" else f"torch.{word}"
                     return f"if {present}.is_available():\n    {call}" if asks else call
             return ""
-        if "tensorflow" in self.frameworks:
+        if "tensorflow" in self.frameworks and re.search(r"^\s*import tensorflow as tf\b", self.text, re.M):
             return "tf.test.experimental.sync_devices()"
         return ""
 

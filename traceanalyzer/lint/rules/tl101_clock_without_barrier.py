@@ -151,8 +151,16 @@ def _unwaited(region: Region) -> Step | None:
 
 def _edits(script: Script, region: Region, last: Step) -> Iterator[Insert]:
     end, start = region.end, region.start
+    if last.statement == end.statement or end.statement <= start.last:
+        return  # no line lies between the work and the reading
     if "jax" in script.frameworks and "torch" not in script.frameworks:
-        if last.target and last.target.isidentifier() and not last.loops[len(start.loops) :]:
+        # behind a loop the name may be unset, and other work may run beside what it holds
+        if (
+            script.binds("jax")
+            and last.target.isidentifier()
+            and not region.inner_loops(last)
+            and not last.ifs > end.ifs
+        ):
             yield Insert(end.statement, script.indent(end.statement), f"jax.block_until_ready({last.target})")
         return
     if not script.barrier or ";" in script.lines[end.statement - 1] or ";" in script.lines[start.statement - 1]:

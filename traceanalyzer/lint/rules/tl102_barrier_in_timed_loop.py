@@ -62,6 +62,8 @@ class BarrierInTimedLoop(LintRule):
                     continue
                 if any(s.kind is Kind.CLOCK and region.inner_loops(s) for s in region.steps):
                     continue  # readings of their own inside of the loop
+                if step.framework == "" and "sync" not in step.name.lower():
+                    continue  # a wait for something else than a device
                 yield self.problem(
                     script, step, {"barrier": step.name}, edits=_edits(script, region.scope.loop_ends, step)
                 )
