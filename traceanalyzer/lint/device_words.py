@@ -17,6 +17,11 @@ DEFAULT_DEVICE = re.compile(r"set_default_device\(\s*(?!['\"]cpu)|set_default_te
 TENSOR_TYPE = re.compile(r"\b(Tensor|Array|jnp\.ndarray|FloatTensor)\b")
 DEVICE_DECORATOR = re.compile(r"\b(jit|pmap|compile|tf\.function|triton\.\w+|autotune)\b")
 DEVICE_STRING = re.compile(r"(cuda|xpu|mps|hip|npu|hpu|gpu|tpu)(:\d+)?$")
+ASKS_FOR_DEVICE = re.compile(r"cuda|\bgpu\b|\bxpu\b|use_gpu|on_gpu|has_gpu|device", re.I)
+ASKS_FOR_HOST = re.compile(r"\bnot\b|==\s*['\"]cpu|is_cpu|!=\s*['\"]cuda", re.I)
+"""A condition whose first branch is for machines, or for tensors, without a device."""
+
+HOST_VARIABLE = re.compile(r"(^|_)(cpu|np|numpy|host)$|^(cpu|np|numpy|host)_", re.I)
 DTYPE = re.compile(
     r"^(torch\.(float|int|bfloat|bf|half|long|double|bool|complex|uint|qint|channels|contiguous)|dtype|jnp\.|np\.)|dtype$|memory_format"
 )
@@ -25,6 +30,9 @@ HOST_ATTRIBUTES = frozenset(
     {"shape", "device", "dtype", "ndim", "size", "config", "name", "__name__", "training", "sharding", "nbytes"}
 )
 """Attributes of a tensor or model that are values of the host."""
+
+TO_DEVICE = re.compile(r"(^|_)to_(cuda|gpu|device)$", re.I)
+"""A function of any origin that moves what it is given to the device."""
 
 TO_HOST = frozenset({"cpu", "numpy", "tolist", "item", "device_get", "asarray_host"})
 VIEWS = frozenset(
@@ -59,7 +67,7 @@ COMPILERS = frozenset(
 FRAMEWORK_WORK = re.compile(
     r"torch\.(?![\w.]*(?:\._|_object$|empty_cache$|memory\w*$|device\w*$|stream$))(?!cuda|npu|mtia|hpu|xpu|mps|backends|utils|profiler|nn\.Module|jit|hub|onnx|export|testing|serialization|futures|multiprocessing|random|version|"
     r"set_|get_|is_|manual_seed|Size|Generator|Stream|Event|finfo|iinfo|distributions|optim|accelerator|cpu|load|save|_\w|fx|library|autograd\.profiler|"
-    r"distributed\.(?!all_|reduce|broadcast$|gather$|scatter$|send$|recv$|isend|irecv)|[A-Z])[\w.]+$"
+    r"distributed\.|[A-Z])[\w.]+$"
     r"|jax\.(numpy|lax|nn|scipy|random|image|ops)\.[\w.]+$"
     r"|tensorflow\.(matmul|nn|linalg|math|signal|image|reduce_\w+|add|multiply|tensordot|einsum|transpose|concat|random)\b[\w.]*$"
     r"|cupy\.(?!cuda|asnumpy|get_|show_)[\w.]+$"

@@ -7,7 +7,8 @@ A clock around a call is only wrong where the call starts work on a device. The 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import libcst as cst
 
@@ -41,6 +42,7 @@ class Places:
         self._parameters: list[set[str]] = [set()]
         self._functions: list[str] = []
         self._judged: dict[cst.CSTNode, tuple[bool, Place]] = {}
+        self._host_branches = 0
         self._always_device = bool(names.modules & {"jax", "cupy"}) and "torch" not in names.modules
         self._makes_on_device = bool(words.DEFAULT_DEVICE.search(text))
         self._kernels = bool(names.modules & {"triton", "numba", "cupy", "warp", "cutlass"})
@@ -100,6 +102,8 @@ class Places:
 
     def lookup(self, name: str) -> Place:
         """Return where a dotted name lies: its own place, or that of what it is an attribute of."""
+        if words.HOST_VARIABLE.search(name):
+            return Place.HOST
         while name:
             for known in (*reversed(self._scopes), self.file):
                 if name in known:
@@ -109,10 +113,17 @@ class Places:
                 return Place.HOST
         return Place.UNKNOWN
 
+    @contextmanager
+    def host_branch(self, is_one: bool) -> Iterator[None]:
+        """Read a branch that is taken where there is no device."""
+        self._host_branches += is_one
+        yield
+        self._host_branches -= is_one
+
     @property
     def on_host(self) -> bool:
-        """Whether the function that is being read says by its name that it runs on the host."""
-        return any(words.CPU_FUNCTION.search(f) for f in self._functions)
+        """Whether the function that is being read says by its name, or the branch by its condition, that it runs on the host."""
+        return self._host_branches > 0 or any(words.CPU_FUNCTION.search(f) for f in self._functions)
 
     # -- expressions -----------------------------------------------------------------------------------
 
@@ -171,6 +182,10 @@ class Places:
         ):
             passed = own in words.VIEWS or own in ("zip", "enumerate", "list", "tuple", "deepcopy", "next", "iter")
             return False, _together([arguments, self._owner(node, depth)]) if passed else Place.HOST
+        if name.startswith("torch.distributed."):
+            return Place.DEVICE in given and own.startswith(("all_", "reduce")) and not own.endswith(
+                "_object"
+            ), Place.UNKNOWN
         framework = words.FRAMEWORK_WORK.match(name)
         if framework is not None:
             on_host = arguments is Place.HOST and not self._always_device
@@ -200,7 +215,7 @@ class Places:
 
     def _made(self, node: cst.Call, name: str, own: str, arguments: Place, depth: int) -> Place | None:
         """Return where a value lies that a call makes or moves; None for every other call."""
-        if own in ("cuda", "xpu"):
+        if own in ("cuda", "xpu") or words.TO_DEVICE.search(own):
             return Place.DEVICE
         if own in words.TO_HOST:
             return Place.HOST

@@ -26,6 +26,10 @@ _STACK_BYTES = 256 << 20
 _ON_A_DEVICE = re.compile(r"cuda|\bxpu\b|\bmps\b|\bhip\b|triton|\bgpu\b|accelerator|\.to\(\s*(?:\w+\.)*device", re.I)
 
 
+_NAMES_A_DEVICE = re.compile(r"cuda|\bxpu\b|\bmps\b|\bhip\b|triton|accelerator|\bjax\b|cupy|tensorflow", re.I)
+_ON_THE_HOST = re.compile(r"^\s*(?:\w+\.)*device\s*=\s*(?:torch\.device\()?['\"]cpu['\"]\)?\s*(?:#.*)?$", re.M)
+
+
 @dataclass(frozen=True)
 class Region:
     """What lies between two readings of a clock, or between two events. ``steps`` without the two readings themselves.
@@ -119,6 +123,11 @@ class Script:
         return found[1] is None or rule in {c.strip().upper() for c in found[1].split(",")}
 
     @cached_property
+    def code(self) -> str:
+        """The text without its comments (a sign in a string may cut a line short)."""
+        return re.sub(r"#[^\n]*", "", self.text)
+
+    @cached_property
     def barrier(self) -> str:
         """The statement that waits for this script's device, empty where only its outputs can be waited for."""
         if "torch" in self.frameworks:
@@ -154,6 +163,8 @@ def read_script(path: str, text: str) -> Script:
     if "triton" in names.modules:
         frameworks.add("torch")
     asynchronous = bool(frameworks & {"jax", "cupy", "tensorflow"}) or bool(_ON_A_DEVICE.search(text))
+    if asynchronous and _ON_THE_HOST.search(text) and not _NAMES_A_DEVICE.search(text):
+        asynchronous = False
     script = Script(
         path, text, text.splitlines(), reader.scopes, reader.functions, frameworks, bool(frameworks) and asynchronous
     )

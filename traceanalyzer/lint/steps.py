@@ -157,11 +157,19 @@ class StepReader(cst.CSTVisitor):
         self._loops[-1].pop()
         return False
 
-    def visit_If(self, node: cst.If) -> None:  # noqa: ARG002
+    def visit_If(self, node: cst.If) -> bool:
+        """Visit the branches of a condition; the one for machines without a device works on the host."""
+        node.test.visit(self)
+        test = _code(node.test)
+        device, host = device_words.ASKS_FOR_DEVICE.search(test), device_words.ASKS_FOR_HOST.search(test)
         self._ifs += 1
-
-    def leave_If(self, original_node: cst.If) -> None:  # noqa: ARG002
+        with self.places.host_branch(bool(host)):
+            node.body.visit(self)
+        if node.orelse is not None:
+            with self.places.host_branch(bool(device) and not host and isinstance(node.orelse, cst.Else)):
+                node.orelse.visit(self)
         self._ifs -= 1
+        return False
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
         where = self._ranges[node]
@@ -260,9 +268,8 @@ class StepReader(cst.CSTVisitor):
             self._put(Kind.TRANSFER, name, node)
         else:
             works, _ = self.places.judge(node)
-            self._put(
-                Kind.WORK if works else self._unproven(node, name, method), name or method or _code(node.func), node
-            )
+            kind = Kind.CALL if self.places.on_host else self._unproven(node, name, method)
+            self._put(Kind.WORK if works else kind, name or method or _code(node.func), node)
 
     def _fetches(self, name: str, node: cst.Call) -> bool:
         """Whether a call brings a value of the device to the host: ``float(loss)``, ``np.asarray(x)``, ``tree_map(np.array, x)``."""

@@ -39,7 +39,10 @@ BARRIERS = {
 WAITING_METHODS = frozenset({"block_until_ready", "synchronize", "item", "cpu", "numpy", "tolist", "wait", "result"})
 """Methods that return only when the device has done the work behind their object."""
 
-WAITING_NAME = re.compile(r"(?<!a)sync|barrier|block_until_ready|(^|_)wait(_|$)|device_get", re.I)
+WAITING_NAME = re.compile(
+    r"(^|_)sync(hroni[sz]e)?(_(devices?|gpu|cuda|all|stream|default_stream|if_\w+))?$|barrier$|block_until_ready|(^|_)wait(_|$)|device_get",
+    re.I,
+)
 """A function of any origin with such a name is taken to wait: its author says so."""
 
 FETCHING = frozenset(

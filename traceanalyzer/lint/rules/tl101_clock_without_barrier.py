@@ -94,6 +94,19 @@ class ClockWithoutBarrier(LintRule):
             "def measure_cpu(model, x):\n    t0 = time.time()\n    model(x)\n    return time.time() - t0\n",
         ),
         LintExample(
+            "the branch for machines without a device",
+            "import time, torch\ndef run(model, x):\n    if x.is_cuda:\n        torch.cuda.synchronize()\n    else:\n        t0 = time.time()\n"
+            "        model(x)\n        return time.time() - t0\n",
+        ),
+        LintExample(
+            "a script whose one device is the host",
+            "import time, torch\ndevice = 'cpu'\nmodel = Net().to(device)\nx = torch.ones(9).to(device)\nt0 = time.time()\nmodel(x)\nprint(time.time() - t0)\n",
+        ),
+        LintExample(
+            "copies on the host, by their names",
+            "import time, torch\nx_cpu = x.cuda().cpu()\nt0 = time.time()\nwalk(x_cpu, mask_cpu)\nprint(time.time() - t0)\n",
+        ),
+        LintExample(
             "a limit of time",
             "import time, torch\ndef wait_until(model, x):\n    t0 = time.time()\n    while time.time() - t0 < 9:\n        model(x.cuda())\n"
             "    assert time.time() - t0 < 10\n",

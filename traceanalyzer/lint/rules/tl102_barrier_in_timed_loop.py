@@ -41,6 +41,10 @@ class BarrierInTimedLoop(LintRule):
     )  # fmt: skip
     good = (
         LintExample(
+            "a name that speaks of synchronisation and does not wait",
+            "import time, torch\nt0 = time.time()\nfor _ in range(9):\n    sync_allowed(fn(x.cuda()))\nprint(time.time() - t0)\n",
+        ),
+        LintExample(
             "a reading for each turn",
             "import time, torch\nts = []\nfor _ in range(9):\n    t0 = time.time()\n    fn(x.cuda())\n    torch.cuda.synchronize()\n    ts.append(time.time() - t0)\n",
         ),
@@ -55,6 +59,8 @@ class BarrierInTimedLoop(LintRule):
         if not script.on_device:
             return
         for region in script.regions:
+            if region.whole:
+                continue
             for step in region.steps:
                 inner = region.inner_loops(step)
                 works = [w for w in region.work if inner and w.loops == step.loops]

@@ -84,7 +84,10 @@ class FirstCallInRegion(LintRule):
 def _repeated(script: Script, region: Region) -> bool:
     """Whether the function is called again and again: ``[timed(f) for _ in range(9)]``; then the first reading alone is cold."""
     name = region.scope.name
-    return bool(name) and re.search(rf"\b{re.escape(name)}\([^\n]*\bfor _ in\b", script.text) is not None
+    return (
+        bool(name)
+        and re.search(rf"\b{re.escape(name)}\((?:[^\n]*\n){{0,3}}?[^\n]*\bfor \w+ in range\b", script.text) is not None
+    )
 
 
 def _warmed(region: Region) -> bool:

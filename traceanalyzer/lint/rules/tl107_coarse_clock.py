@@ -8,6 +8,7 @@ time in which the process waits for the device. ``time.perf_counter`` is monoton
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -16,6 +17,8 @@ from traceanalyzer.lint.rule import LintExample, LintRule
 from traceanalyzer.lint.source import Script
 from traceanalyzer.lint.steps import Kind, Step
 from traceanalyzer.lint.vocabulary import COARSE_CLOCKS
+
+_ASSIGNED = re.compile(r"\s*[\w.]+\s*(:[^=]+)?=\s*time\.\w+\(\)\s*(#.*)?$")
 
 
 class CoarseClock(LintRule):
@@ -40,6 +43,7 @@ class CoarseClock(LintRule):
         ),
     )  # fmt: skip
     good = (
+        LintExample("the host alone is timed", "import time, torch\nd = 'cuda'\nt0 = time.time()\nsave_checkpoint(model)\nprint(time.time() - t0)\n"),
         LintExample("perf_counter", "import time, torch\nt0 = time.perf_counter()\nfn(x.cuda())\ntorch.cuda.synchronize()\nprint(time.perf_counter() - t0)\n"),
         LintExample("the time of day in a log", "import time, torch\nprint(time.time())\n"),
     )  # fmt: skip
@@ -63,9 +67,30 @@ class CoarseClock(LintRule):
             code = "stops" if "process_time" in clock else "steps"
             yield self.problem(
                 script, region.start, {"clock": clock, "better": better}, code=code,
-                edits=tuple(dict.fromkeys(edits)) if len(edits) == len(readings) else (),
+                edits=tuple(dict.fromkeys(edits)) if len(edits) == len(readings) and _only_subtracted(script, readings) else (),
                 level=Level.WARNING if code == "stops" else None,
             )  # fmt: skip
+
+
+def _only_subtracted(script: Script, readings: list[Step]) -> bool:
+    """Whether the readings serve differences alone: one that is stored, printed or handed on may have to be the time of day."""
+    differences = [s for scope in script.scopes for s in scope.steps if s.kind is Kind.DIFFERENCE]
+    within = {(d.line, d.column) for d in differences}
+    names = set()
+    for reading in readings:
+        if (reading.line, reading.column) in within:
+            continue
+        if not reading.target or not _ASSIGNED.match(script.lines[reading.statement - 1]):
+            return False
+        names.add(reading.target)
+    clocks = [s for scope in script.scopes for s in scope.steps if s.kind is Kind.CLOCK]
+    for name in names:
+        uses = len(re.findall(rf"(?<![\w.]){re.escape(name)}\b", script.code))
+        known = sum(name in (d.first, d.second) for d in differences)
+        set_by = sum(c.target == name and (c.line, c.column) not in within for c in clocks)
+        if uses != known + set_by:
+            return False
+    return True
 
 
 def _edit(script: Script, step: Step, clock: str, better: str) -> Edit | None:

@@ -36,7 +36,7 @@ class DoBenchWaits(LintRule):
             "import torch, triton\ndef step():\n    fn()\n    torch.cuda.synchronize()\nprint(triton.testing.do_bench(step))\n",
         ),
         LintExample(
-            "a loop", "import triton\ndef step():\n    for l in layers:\n        l(x)\nprint(triton.testing.do_bench(lambda: step()))\n"
+            "a loop", "import triton\ndef step():\n    for layer in layers:\n        layer(x)\nprint(triton.testing.do_bench(lambda: step()))\n"
         ),
     )  # fmt: skip
     good = (
@@ -48,7 +48,7 @@ class DoBenchWaits(LintRule):
         """Yield a problem for each do_bench of a function that waits or loops."""
         for scope in script.scopes:
             for step in scope.steps:
-                if step.name.rpartition(".")[2] != "do_bench":
+                if step.name.rpartition(".")[2] != "do_bench" or step.name.startswith(("self.", "cls.")):
                     continue
                 text = _call_text(script, step.line, step.column)
                 if _WAITS.search(text):
@@ -60,7 +60,7 @@ class DoBenchWaits(LintRule):
                     continue
                 if any(s.kind in (Kind.BARRIER, Kind.TRANSFER) for s in inner.steps):
                     yield self.problem(script, step, code="waits")
-                elif any(s.loops for s in inner.steps if s.kind in (Kind.WORK, Kind.UNKNOWN)):
+                elif any(s.loops for s in inner.steps if s.kind is Kind.WORK):
                     yield self.problem(script, step, code="loops", level=Level.NOTE)
 
 

@@ -71,7 +71,7 @@ class MeanOfReadings(LintRule):
                     lists.add(found[1])
             for name in sorted(lists):
                 mean = re.compile(
-                    rf"(?:mean|average)\(\s*{name}\b|\b{name}\)\.mean\(|sum\(\s*{name}\s*\)\s*/\s*len\(\s*{name}"
+                    rf"\b(?:mean|fmean|nanmean|average)\(\s*{name}\b|\b{name}\)\.mean\(|sum\(\s*{name}\s*\)\s*/\s*len\(\s*{name}"
                 )
                 robust = re.search(
                     rf"(?:median|quantile|percentile|min|sorted|std|stdev|var|clip\w*|trim\w*|outlier\w*)\w*\([^)]*\b{name}\b|{name}\.sort",
