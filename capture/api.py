@@ -58,6 +58,27 @@ class Capture:
         return render_measured(self.sidecar)
 
 
+@dataclass(frozen=True)
+class CaptureOptions:
+    """How to capture; :func:`capture` says what each means, and takes them as keywords."""
+
+    protocols: str | tuple[str, ...] = "all"
+    warmup: int = 10
+    iters: int = 100
+    reference: Callable[..., Any] | None = None
+    tolerance: Tolerances | None = None
+    name: str | None = None
+    budget_s: float = 30.0
+    device: str | Device = "auto"
+    framework: str = "auto"
+    seed: int | None = None
+    bytes_moved: int | None = None
+    flops: int | None = None
+    with_host: bool = False
+    inputs: Mapping[str, str] | None = None
+    observe: Observer = lambda *_: None
+
+
 def capture(
     fn: Callable[..., Any], /, *args: Any, out: str | Path, protocols: str | tuple[str, ...] = "all", warmup: int = 10, iters: int = 100,
     reference: Callable[..., Any] | None = None, tolerance: Tolerances | None = None, name: str | None = None,
@@ -84,35 +105,28 @@ def capture(
     measured before stays in the sidecar.
     """
     return capture_call(
-        fn, args, kwargs, out=out, protocols=protocols, warmup=warmup, iters=iters, reference=reference, tolerance=tolerance, name=name,
-        budget_s=budget_s, device=device, framework=framework, seed=seed, bytes_moved=bytes_moved, flops=flops, with_host=with_host,
-        inputs=inputs, observe=observe,
+        fn, args, kwargs, out=out, options=CaptureOptions(
+            protocols, warmup, iters, reference, tolerance, name, budget_s, device, framework, seed, bytes_moved, flops, with_host,
+            inputs, observe,
+        ),
     )  # fmt: skip
 
 
 def capture_call(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, out: str | Path, protocols: str | tuple[str, ...] = "all",
-    warmup: int = 10, iters: int = 100, reference: Callable[..., Any] | None = None, tolerance: Tolerances | None = None,
-    name: str | None = None, budget_s: float = 30.0, device: str | Device = "auto", framework: str = "auto", seed: int | None = None,
-    bytes_moved: int | None = None, flops: int | None = None, with_host: bool = False, inputs: Mapping[str, str] | None = None,
-    observe: Observer = lambda *_: None,
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, out: str | Path, options: CaptureOptions | None = None
 ) -> Capture:  # fmt: skip
     """Do what :func:`capture` does for a function whose arguments may have any names, ``out`` and ``name`` too."""
-    return begin_call(
-        fn, args, kwargs, out=out, protocols=protocols, warmup=warmup, iters=iters, reference=reference, tolerance=tolerance, name=name,
-        budget_s=budget_s, device=device, framework=framework, seed=seed, bytes_moved=bytes_moved, flops=flops, with_host=with_host,
-        inputs=inputs, observe=observe,
-    ).finish()  # fmt: skip
+    return begin_call(fn, args, kwargs, out=out, options=options).finish()
 
 
 def begin_call(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, out: str | Path, protocols: str | tuple[str, ...] = "all",
-    warmup: int = 10, iters: int = 100, reference: Callable[..., Any] | None = None, tolerance: Tolerances | None = None,
-    name: str | None = None, budget_s: float = 30.0, device: str | Device = "auto", framework: str = "auto", seed: int | None = None,
-    bytes_moved: int | None = None, flops: int | None = None, with_host: bool = False, inputs: Mapping[str, str] | None = None,
-    observe: Observer = lambda *_: None,
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, out: str | Path, options: CaptureOptions | None = None
 ) -> Begun:  # fmt: skip
     """Return a capture that has begun and measured nothing; :func:`together` runs several in turns."""
+    o = options or CaptureOptions()
+    protocols, iters, warmup, budget_s, device, observe = (
+        o.protocols, o.iters, o.warmup, o.budget_s, o.device, o.observe,
+    )  # fmt: skip
     chosen = chosen_protocols((protocols,) if isinstance(protocols, str) else tuple(protocols))
     if iters < 1 or warmup < 0 or not budget_s > 0:
         raise OptionError(
@@ -120,7 +134,7 @@ def begin_call(
             f"iters {iters}, warmup {warmup}, budget_s {budget_s}",
             hint="iters and budget above 0, warmup from 0",
         )
-    label = name or str(getattr(fn, "__name__", type(fn).__name__))
+    label = o.name or str(getattr(fn, "__name__", type(fn).__name__))
 
     def call() -> Any:
         return fn(*args, **kwargs)
@@ -130,13 +144,13 @@ def begin_call(
         adapter = device
     else:
         observe("the first call, to find its framework", 0, 1)
-        adapter = _device(framework, device, call, args, kwargs, earlier_ns)
+        adapter = _device(o.framework, device, call, args, kwargs, earlier_ns)
     operation = Operation(
-        label, call, args, kwargs, reference, tolerance, dict(inputs) if inputs is not None else describe_inputs(args, kwargs),
-        bytes_moved, flops, seed, tuple(earlier_ns),
+        label, call, args, kwargs, o.reference, o.tolerance,
+        dict(o.inputs) if o.inputs is not None else describe_inputs(args, kwargs), o.bytes_moved, o.flops, o.seed, tuple(earlier_ns),
     )  # fmt: skip
     return begin(
-        adapter, operation, Settings(chosen, warmup, iters, budget_s), Path(out), observe=observe, with_host=with_host
+        adapter, operation, Settings(chosen, warmup, iters, budget_s), Path(out), observe=observe, with_host=o.with_host
     )
 
 
@@ -249,7 +263,7 @@ def begin(
         trace,
         observe=observe,
         keep=keep,
-        halfway=lambda: samples.extend(clocks.sample("during")),
+        sample_clocks=None if clocks.missing else lambda: samples.extend(clocks.sample("during")),
         calibration=base.calibration,
     )
 

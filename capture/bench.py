@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from traceanalyzer.capture.place import TRACE_NAME
+from traceanalyzer.capture.precision import MOST_RUNS, half_width, next_calls
 from traceanalyzer.capture.session import NOT_SO_FAR
 from traceanalyzer.capture.supervise import supervise
 from traceanalyzer.capture.survey import Survey, read_survey
@@ -54,7 +55,9 @@ Runner = Callable[[Job, float], TraceAnalyzerError | None]
 class BenchAsked:
     """What to measure: a kernel of this project, or ``FILE.py:FUNCTION`` over its ``axes``; empty names and lists stand for all there is, ``against`` None for every other implementation.
 
-    ``timeout_s`` bounds a session, ``limit_s`` all of them: rows that are not reached are n/a with that reason.
+    ``timeout_s`` bounds a session, ``limit_s`` all of them: rows that are not reached are n/a with that reason. ``precision``:
+    measure a case again with more calls until the 95 % interval of every row's time is within that share to either side.
+    ``notes`` are put into the table as they are.
     """
 
     operator: str
@@ -72,6 +75,8 @@ class BenchAsked:
     timeout_s: float = 300.0
     limit_s: float | None = None
     axes: Mapping[str, tuple[int | float | str, ...]] = field(default_factory=dict)
+    precision: float | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass
@@ -115,7 +120,7 @@ def bench(
             try:
                 if here and not late:
                     seconds = round(min(asked.timeout_s * len(here), left), 1)
-                    _case(asked, found, here, out, Path(scratch), gathered, run, seconds, now, measured)
+                    _precisely(asked, found, here, out, Path(scratch), gathered, run, seconds, now, measured)
             except KeyboardInterrupt:
                 why = ("interrupted", "interrupted before it was measured")
             for row in rows:
@@ -130,8 +135,8 @@ def bench(
                         f"the limit of {asked.limit_s:g} s was spent" if asked.limit_s is not None else "not reached"
                     )
                     gathered.rows.append(absent_row(row, kind, "left_out", reason))
-            keep(_table(subject, gathered, planned, why))
-        return _table(subject, gathered, planned, why)
+            keep(_table(subject, gathered, planned, why, asked.notes))
+        return _table(subject, gathered, planned, why, asked.notes)
 
 
 def plan(asked: BenchAsked, found: Survey) -> tuple[Subject, list[Planned]]:
@@ -228,6 +233,40 @@ def _case(
                 shutil.rmtree(job.out, ignore_errors=True)
 
 
+def _precisely(
+    asked: BenchAsked, found: Survey, rows: list[Planned], out: Path | None, scratch: Path, gathered: _Run, run: Runner, seconds: float,
+    now: Callable[[], float], kept: dict[str, BenchRow],
+) -> None:  # fmt: skip
+    """Measure a case, again and with more calls until its times are known as narrowly as asked, or another run would not help."""
+    begun, calls = now(), asked.iterations
+    before: dict[str, float | None] = {}
+    for attempt in range(MOST_RUNS):
+        again: dict[str, BenchRow] = {}
+        left = seconds - (now() - begun)
+        try:
+            _case(replace(asked, iterations=calls), found, rows, out, scratch, gathered, run, left, now, again)
+        finally:
+            kept.update({label: row for label, row in again.items() if row.measured or label not in kept})
+        if asked.precision is None:
+            return
+        half = {label: _half(row) for label, row in kept.items() if row.measured}
+        wide = {label: h for label, h in half.items() if h is None or h > asked.precision}
+        wanted = [next_calls(calls, h, before.get(label), asked.precision) for label, h in wide.items()]
+        more = max((n for n in wanted if n is not None), default=None)
+        if more is None or attempt + 1 == MOST_RUNS or seconds - (now() - begun) < LEAST_S:
+            for label, h in wide.items():
+                reached = "no interval" if h is None else f"{h:.1%}"
+                note = f"wanted within {asked.precision:.1%}, reached {reached} with {calls} calls per protocol"
+                kept[label] = replace(kept[label], notes=[*kept[label].notes, note])
+            return
+        before, calls = dict(half), more
+
+
+def _half(row: BenchRow) -> float | None:
+    reading = row.device if row.device.p50_us is not None else row.end_to_end
+    return half_width(reading.p50_us, reading.ci95_us)
+
+
 def _is_whole(sidecar: Sidecar) -> bool:
     """Whether every protocol of a session has its readings, or abstained for a reason of its own."""
     return all(p.samples_us or p.reason != NOT_SO_FAR for o in sidecar.operations for p in o.protocols)
@@ -287,12 +326,14 @@ def _report(trace: Path) -> tuple[ReportData | None, str]:
         return None, error.one_line()
 
 
-def _table(subject: Subject, gathered: _Run, planned: list[Planned], why: tuple[str, str]) -> BenchTable:
+def _table(
+    subject: Subject, gathered: _Run, planned: list[Planned], why: tuple[str, str], notes: tuple[str, ...]
+) -> BenchTable:
     rows = gathered.rows + [
         absent_row(p, subject.device.kind, *((p.absent_kind, p.absent) if p.absent else why))
         for p in planned[len(gathered.rows) :]
     ]
-    return bench_table(subject, rows, gathered.samples, gathered.versions)
+    return bench_table(subject, rows, gathered.samples, gathered.versions, notes)
 
 
 def nothing_measured(table: BenchTable) -> CaptureUnavailable | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from traceanalyzer.capture.api import Capture, capture_call
+from traceanalyzer.capture.api import Capture, CaptureOptions, capture_call
 from traceanalyzer.capture.correctness import Tolerances
 from traceanalyzer.capture.device import Device
+from traceanalyzer.capture.precision import MOST_RUNS, half_width, next_calls
 from traceanalyzer.errors import TraceAnalyzerError
 from traceanalyzer.trace.sidecar import ProtocolResult, Sidecar
 
@@ -67,32 +68,29 @@ def measure(
 ) -> Measured:  # fmt: skip
     """Return the times of ``fn(*args, **kwargs)``, each under the protocol that answers its question.
 
-    ``precision``: go on until the 95 % interval of the time is that share of it (0.01: one per cent), in runs of twice the
-    calls each, as long as they fit into ``budget_s`` each. ``out``: a folder that keeps trace and sidecar; without one they
+    ``precision``: go on until the 95 % interval of the time is within that share of it to either side (0.01: one per cent), in
+    runs of more calls each, as long as they fit into ``budget_s`` each and narrow it. ``out``: a folder that keeps trace and sidecar; without one they
     are not kept. Other arguments as in :func:`traceanalyzer.capture.capture`. Raises CaptureUnavailable.
     """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(out) if out is not None else Path(scratch)
-        calls = iters
-        for _ in range(_MOST_RUNS):
-            made = capture_call(
-                fn, args, kwargs, out=folder, iters=calls, warmup=warmup, reference=reference, tolerance=tolerance, name=name,
-                budget_s=budget_s, device=device, protocols=(_END_TO_END, COLD, *_WARM),
-            )  # fmt: skip
-            found = measured_of(made)
-            if precision is None or _precise(found, precision):
+        options = CaptureOptions(
+            protocols=(_END_TO_END, COLD, *_WARM), warmup=warmup, iters=iters, reference=reference, tolerance=tolerance, name=name,
+            budget_s=budget_s, device=device,
+        )  # fmt: skip
+        before: float | None = None
+        for _ in range(MOST_RUNS):
+            found = measured_of(capture_call(fn, args, kwargs, out=folder, options=options))
+            half = half_width(found.time_us, found.ci95_us)
+            calls = (
+                None
+                if precision is None or found.time_us is None
+                else next_calls(options.iters, half, before, precision)
+            )
+            if calls is None:
                 return found
-            calls *= 2
+            options, before = replace(options, iters=calls), half
         return found
-
-
-_MOST_RUNS = 10
-"""Runs of twice the calls each that a wanted precision may take."""
-
-
-def _precise(found: Measured, share: float) -> bool:
-    interval, time = found.ci95_us, found.time_us
-    return time is None or (interval is not None and interval[1] - interval[0] <= 2 * share * time)
 
 
 def measured_of(made: Capture) -> Measured:

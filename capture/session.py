@@ -65,6 +65,10 @@ class Settings:
 
 
 NOT_SO_FAR = "the capture did not come so far"
+_CLOCK_SAMPLES = 5
+_BUSY_NS = 20_000_000
+"""Calls that take about so long are in flight when the clocks are sampled; a clock follows its load in some milliseconds."""
+_MOST_BUSY_CALLS = 1000
 _ENOUGH_TO_TELL = 20
 _LEAST_PROFILED = 6
 """Under six calls a median has no 95 % interval."""
@@ -80,12 +84,12 @@ class Session:
 
     def __init__(
         self, device: Device, operation: Operation, settings: Settings, trace: Path, *, observe: Observer = lambda *_: None,
-        keep: Keep = lambda _: None, halfway: Callable[[], None] = lambda: None,
+        keep: Keep = lambda _: None, sample_clocks: Callable[[], None] | None = None,
         calibration: Calibration | None = None,
     ) -> None:  # fmt: skip
         self._device, self._operation, self._settings, self._trace = device, operation, settings, trace
-        self._observe, self._keep, self._halfway = observe, keep, halfway
-        self._stage, self._calls, self._spent_ns = "the first call", 0, 0
+        self._observe, self._keep, self._sample_clocks = observe, keep, sample_clocks
+        self._stage, self._calls, self._spent_ns, self._level_ns = "the first call", 0, 0, 1.0
         self._calibration = calibration or Calibration()
         self._samples: dict[str, list[float]] = {p: [] for p in settings.protocols}
         self._reasons: dict[str, str] = {}
@@ -149,6 +153,7 @@ class Session:
             [*operation.earlier_ns, first_ns],
             lambda: self._observe("warm-up", self._calls, 0),
         )
+        self._level_ns = level
         peak = device.peak_memory_bytes()
         copies = sum(int(getattr(x, "nbytes", 0)) for x in leaves(before) if _on_a_device(x))
         self.record = replace(
@@ -189,10 +194,11 @@ class Session:
             else:
                 ready.append((protocol, calls))
         done, budget_ns = 0, int(self._settings.budget_s * 1e9)
+        sampled = {i * planned.rounds // _CLOCK_SAMPLES for i in range(_CLOCK_SAMPLES)}
         for turn in range(planned.rounds):
+            if self._sample_clocks is not None and turn in sampled:
+                self._sample_while_busy(self._sample_clocks)
             begun = self._device.now_ns()  # a turn of this session alone: others may run between two of them
-            if turn == planned.rounds // 2:
-                self._halfway()
             if done and self._spent_ns >= budget_ns:
                 self.notes.append(
                     f"the budget of {self._settings.budget_s:g} s ended after {done} of {planned.rounds} rounds"
@@ -216,6 +222,16 @@ class Session:
             self._count_rounds(timed, done)
             self._write()
             yield
+
+    def _sample_while_busy(self, sample: Callable[[], None]) -> None:
+        """Sample the clocks with calls in flight, outside of every reading: an idle device's clock says nothing about them."""
+        self._stage = "clock samples"
+        calls = min(_MOST_BUSY_CALLS, max(1, int(_BUSY_NS / max(self._level_ns, 1.0))))
+        outputs = None
+        for _ in range(calls):
+            outputs = self._call()
+        sample()
+        self._device.synchronize(outputs)
 
     def _alone(self, step: Callable[[], None]) -> str:
         """Run one step of one protocol; return why that protocol has no reading, empty where all went well.

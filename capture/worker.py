@@ -112,7 +112,7 @@ def main(path: str) -> int:
 
 
 def _function(job: Job, say: Callable[[Status], None]) -> None:
-    from traceanalyzer.capture.api import Begun, begin_call, together
+    from traceanalyzer.capture.api import Begun, CaptureOptions, begin_call, together
     from traceanalyzer.capture.target import Asked, load
     from traceanalyzer.commands.progress import step_progress
 
@@ -129,12 +129,11 @@ def _function(job: Job, say: Callable[[Status], None]) -> None:
                 one.direction, one.axes,
             )  # fmt: skip
             target = load(asked, one.device)
-            return begin_call(
-                target.fn, target.args, target.kwargs, out=one.out, protocols=tuple(one.protocols), warmup=one.warm_up, iters=one.iterations,
-                reference=target.reference, tolerance=target.tolerance, name=target.name, budget_s=one.budget_s, device=one.device,
-                framework=one.framework, seed=one.seed, bytes_moved=target.bytes_moved, flops=target.flops, with_host=one.with_host,
-                inputs=target.inputs, observe=observe,
+            options = CaptureOptions(
+                tuple(one.protocols), one.warm_up, one.iterations, target.reference, target.tolerance, target.name, one.budget_s,
+                one.device, one.framework, one.seed, target.bytes_moved, target.flops, one.with_host, target.inputs, observe,
             )  # fmt: skip
+            return begin_call(target.fn, target.args, target.kwargs, out=one.out, options=options)
 
         if not job.others:
             begun(job).finish()

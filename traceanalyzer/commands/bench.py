@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from traceanalyzer.commands.numbers import Duration
+from traceanalyzer.commands.numbers import Duration, Percentage
 from traceanalyzer.commands.output import screen, utf8_stdout, write_output
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError
 from traceanalyzer.interrupts import cleaning_up
@@ -73,12 +75,20 @@ Exit codes:
 @click.option(
     "--limit", type=Duration("s", positive=True), metavar="TIME", help="Seconds for all rows; those not reached are n/a."
 )  # fmt: skip
+@click.option(
+    "--precision", type=Percentage(), metavar="PERCENT",
+    help="Measure again with more calls until the 95 % interval of every time is within so much to either side, e.g. 1%.",
+)  # fmt: skip
+@click.option(
+    "--lock-clocks", is_flag=True,
+    help="Hold the SM clock of the NVIDIA GPU during the measurement, where permitted; given back at the end, at Ctrl-C too.",
+)  # fmt: skip
 @click.option("--format", "output_format", type=click.Choice(names(BENCH)), default="text", show_default=True)
 @click.option("--progress/--no-progress", default=True, help="Progress on standard error when it is a terminal.")
 def command(
     operands: tuple[str, ...], merge: bool, axes: tuple[str, ...], preset: str, dtypes: str, directions: str, implementation: str, against: str | None, out: str | None, iters: int,
-    warmup: int, protocols: str, device: str, seed: int, budget: float, timeout: float, limit: float | None, output_format: str,
-    progress: bool,
+    warmup: int, protocols: str, device: str, seed: int, budget: float, timeout: float, limit: float | None, precision: float | None,
+    lock_clocks: bool, output_format: str, progress: bool,
 ) -> None:  # fmt: skip
     """Compare implementations of a function in one table: device time, end-to-end time, memory, error and a verdict per row.
 
@@ -103,15 +113,18 @@ def command(
     from traceanalyzer.capture.protocols import chosen_protocols
     from traceanalyzer.commands.progress import step_progress
 
+    if precision is not None and not precision > 0:
+        raise OptionError("bad_precision", "--precision must be above 0", hint="e.g. --precision 1%")
     require_torch()
     folder = Path(out) if out is not None else None
     if folder is not None and folder.exists() and not folder.is_dir():
         raise OptionError("cannot_write", f"'{folder.name}' is a file", hint="give a folder with -o")
     asked = BenchAsked(
         operator, preset, _names(dtypes), _names(directions), implementation, None if against is None else _names(against), device, seed,
-        chosen_protocols((protocols,)), warmup, iters, budget, timeout, limit, _axes(axes),
+        chosen_protocols((protocols,)), warmup, iters, budget, timeout, limit, _axes(axes), None if precision is None else precision / 100,
     )  # fmt: skip
-    with cleaning_up(), step_progress(progress) as show:
+    with cleaning_up(), _clocks(lock_clocks) as lock, step_progress(progress) as show:
+        asked = replace(asked, notes=(lock,) if lock else ())
         table = bench(asked, folder, observe=show, keep=lambda so_far: _keep(so_far, folder))
     _keep(table, folder)
     utf8_stdout()
@@ -126,6 +139,15 @@ def command(
             err=True,
         )
         sys.exit(int(ExitCode.FINDINGS))
+
+
+def _clocks(lock: bool) -> AbstractContextManager[str]:
+    """Return the context that locks the clock and says so, or one that does and says nothing."""
+    if not lock:
+        return nullcontext("")
+    from traceanalyzer.capture.clock_lock import locked_clocks
+
+    return locked_clocks()
 
 
 def _show_merged(files: tuple[str, ...], output_format: str) -> None:
