@@ -208,7 +208,8 @@ def compare_all(
             data = with_runs(data, compared, mine, theirs, (files, other_files))
         else:
             data = build_comparison(compared, first, other, bool(options.claims), allow_different)
-        result.append(Comparison(data))
+            mid, other_mid = first, other
+        result.append(Comparison(data, (mid.figures, other_mid.figures)))
     return result
 
 

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import traceanalyzer as ta
+from tests.browser.pages import frame
 from tests.browser.test_hostile_page import EVIL
 from tests.builders import trace
 from tests.conftest import shared_files
 from tests.kineto_writer import document, to_json
 from tests.queue_sim import Machine
 from traceanalyzer.api import compare_all
+from traceanalyzer.options import AnalysisOptions
 from traceanalyzer.render.compare.page import render_comparison_page
 
 PAIR = shared_files("traces/leimao_mlp_*.json.gz")
@@ -34,7 +36,67 @@ def inverted(tmp_path_factory) -> str:
     """A head whose kernel is faster and whose dispatch is slower."""
     base = simulated(tmp_path_factory, "base.json", 20_000, 20_000, 1)
     head = simulated(tmp_path_factory, "head.json", 14_000, 42_000, 2)
-    return ta.compare(base, head).to_html()
+    return ta.compare(base, head, options=AnalysisOptions(figures=True)).to_html()
+
+
+BOTH = "['base', 'head'].map((side) => { const t = TA.views[side]; return [t.from - t.zero, t.to - t.zero]; })"
+
+
+def test_both_timelines_lie_on_one_axis_and_move_together(open_page, inverted):
+    page = open_page(inverted)
+    base, head = page.evaluate(BOTH)
+    assert base == head
+    assert base[0] == 0
+    periods = page.evaluate("['base', 'head'].map((side) => TA.views[side].home[1] - TA.views[side].home[0])")
+    assert periods[0] == periods[1] == pytest.approx(42_000 * 1.02, rel=0.1), "the longer repeat fills the axis"
+    page.locator("#chart-timeline-head").focus()
+    for key in "wwd":
+        page.keyboard.press(key)
+    frame(page)
+    moved = page.evaluate(BOTH)
+    assert moved[0] == pytest.approx(moved[1])
+    assert moved[0] != base
+
+
+def test_names_ratios_ledgers_and_timelines_come_first_and_in_this_order(open_page, inverted):
+    page = open_page(inverted)
+    places = ["verdict", "ratios", "ledger", "timeline-base", "timeline-head", "comparison-0"]
+    tops = page.evaluate(f"{places}.map((id) => document.getElementById(id).getBoundingClientRect().top)")
+    assert tops == sorted(tops)
+    assert page.locator("p.file").inner_text().startswith("base.json \u2192 head.json")
+    labels = page.locator("#ratios figure.rows").first.locator(".label").all_inner_texts()
+    assert sorted(labels) == ["device busy", "kernels, overlap once", "launches", "period"]
+
+
+def test_the_two_ledgers_are_drawn_to_one_scale(open_page, inverted):
+    page = open_page(inverted)
+    widths = page.evaluate(
+        "[...document.querySelectorAll('#ledger svg.bar')].map((b) => [...b.querySelectorAll('rect')].reduce((w, r) => w + r.width.baseVal.value, 0))"
+    )
+    said = page.locator("#ledger .side .muted").all_inner_texts()
+    times = [float(s.split()[0]) for s in said]
+    assert max(widths) == pytest.approx(1000, abs=1)
+    assert widths[0] / widths[1] == pytest.approx(times[0] / times[1], rel=0.01)
+
+
+def test_folders_of_runs_have_the_same_page(open_page, tmp_path_factory):
+    sides = []
+    for side, dispatch in enumerate((20_000, 42_000)):
+        paths = [simulated(tmp_path_factory, f"run{n}.json", 14_000, dispatch, 10 * side + n) for n in range(2)]
+        folder = tmp_path_factory.mktemp(f"side{side}")
+        for n, path in enumerate(paths):
+            (folder / f"run{n}.json").write_bytes(path.read_bytes())
+        sides.append(folder)
+    page = open_page(ta.compare(*sides, options=AnalysisOptions(figures=True)).to_html())
+    assert "2 and 2 runs" in page.locator("p.file").inner_text()
+    assert page.evaluate(BOTH)[0] == page.evaluate(BOTH)[1]
+
+
+def test_copy_markdown_is_the_comment_that_the_command_writes(open_page, inverted, tmp_path_factory):
+    base = simulated(tmp_path_factory, "base.json", 20_000, 20_000, 1)
+    head = simulated(tmp_path_factory, "head.json", 14_000, 42_000, 2)
+    page = open_page(inverted)
+    assert page.evaluate("TA.data.markdown") == ta.compare(base, head).to_markdown()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (400, "dark")])
@@ -81,7 +143,8 @@ def test_without_scripts_the_tables_stand(open_page, inverted):
     page = open_page(inverted, scripts=False)
     assert page.locator("#ratios figure.rows").first.is_visible()
     assert page.locator("table").count() >= 4
-    assert "FASTER" in page.locator("table").first.inner_text()
+    assert "FASTER" in page.locator("#ratios").inner_text()
+    assert "my_kernel" in page.locator("table").first.inner_text()
 
 
 def test_hostile_names_are_text(open_page, tmp_path):

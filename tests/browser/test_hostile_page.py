@@ -53,9 +53,9 @@ def test_names_stand_as_text_and_nothing_runs(open_page, evil_page):
     shown = page.locator("#kernel-table").inner_text()
     assert "{{ 7 * 7 }}" in shown
     assert "\\x1b[31m\\u202e" in shown
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     for link in page.locator("article.finding a.show").all():
         link.click()
-    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     box = page.locator("#chart-timeline").bounding_box()
     for x in range(0, int(box["width"]), 60):
         page.mouse.move(box["x"] + x, box["y"] + 60)

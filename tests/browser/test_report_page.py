@@ -105,6 +105,7 @@ def test_the_filter_narrows_the_table_and_says_by_how_much(open_page, several_ke
 
 def test_a_finding_opens_the_timeline_at_its_evidence(open_page, cpu_bound):
     page = open_page(cpu_bound)
+    page.evaluate("document.querySelectorAll('article.finding details').forEach((d) => { d.open = true; })")
     links = page.locator("article.finding a.show")
     seen = set()
     for i in range(links.count()):

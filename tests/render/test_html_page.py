@@ -194,6 +194,12 @@ def test_the_command_writes_the_page(tmp_path):
     assert str(ROOT) not in text
 
 
+def test_copy_markdown_is_the_block_that_the_command_writes(sample):
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', sample)[1])
+    result = CliRunner().invoke(cli, ["report", str(SAMPLE), "--format", "markdown"])
+    assert data["markdown"] == result.output
+
+
 def test_two_runs_write_the_same_page(sample):
     assert render_page(ta.analyze(SAMPLE, options=AnalysisOptions(figures=True)).data) == sample
 

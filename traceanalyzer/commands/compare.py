@@ -93,6 +93,7 @@ def command(
         show_paths,
         claims=tuple(map(parse_claim, claims)),
         clear_us=clear_us,
+        figures=output_format == "html",
     )
     with reading_progress(progress) as callback:
         results = compare_all(

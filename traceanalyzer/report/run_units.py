@@ -56,6 +56,20 @@ def _ledger(analysis: Analysis, ledger: UnitLedger, clean: Callable[[str], str])
     )
 
 
+def typical_repeats(analysis: Analysis, clean: Callable[[str], str]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return of each unit, by name and method, the repeat of median length: start and end in ns from the trace's origin."""
+    found = {}
+    origin = analysis.trace.meta.origin_ns
+    for unit in units(analysis):
+        starts, lengths = (unit.first_ns, unit.period_ns) if len(unit.period_ns) else (unit.opened_ns, unit.duration_ns)
+        if not len(lengths):
+            continue
+        at = int(np.argsort(lengths, kind="stable")[(len(lengths) - 1) // 2])
+        begin = int(starts[at]) - origin
+        found[clean(unit.name), unit.method] = (begin, begin + int(lengths[at]))
+    return found
+
+
 def _series(values: Int64) -> UnitSeries:
     n = min(len(values), PER_SERIES)
     at = np.linspace(0, len(values) - 1, n).round().astype(np.int64) if n else np.empty(0, dtype=np.int64)

@@ -6,7 +6,7 @@ TA.addresses = (t) => {
   const plain = () => location.href.split("#")[0];
   const text = () => {
     const row = t.selected >= 0 ? `row=${t.selected}` : "";
-    if (t.whole()) return row && `#${row}`;
+    if (t.home ? t.from === t.home[0] && t.to === t.home[1] : t.whole()) return row && `#${row}`;
     return `#t=${us(t.from)},${us(t.to)}${row && "&" + row}`;
   };
   const put = (hash, step) => {
@@ -35,7 +35,7 @@ TA.addresses = (t) => {
       const view = t.model.views.find((v) => v.finding === Number(finding[1]) - 1);
       if (view) { t.active = view; t.show(view.from, view.to, true); t.draw(); }
     } else if (kernel) TA.light(Number(kernel[1]) - 1);
-    else if (hash === "") { t.active = null; t.select(-1, {quiet: true}); TA.light(null); t.show(-Infinity, Infinity, true); }
+    else if (hash === "") { t.active = null; t.select(-1, {quiet: true}); TA.light(null); t.show(...(t.home || [-Infinity, Infinity]), true); }
     if (!kernel && t.lit !== undefined && t.lit !== null) TA.light(null);
     clearTimeout(waiting);
     return Boolean(place && hash.length > 1) || (Boolean(finding) && !scroll);

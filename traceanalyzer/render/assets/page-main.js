@@ -14,7 +14,7 @@ TA.start = (id, part) => {
 TA.start("kernels", TA.tables);
 if (TA.data.timeline) {
   const root = document.getElementById("timeline");
-  const t = TA.views.timeline = TA.start("timeline", () => TA.timeline(root, TA.data.timeline, TA.data.depth));
+  const t = TA.views.timeline = TA.start("timeline", () => TA.timeline(root, TA.data.timeline));
   if (t) {
     t.search = TA.search(t);
     TA.addresses(t);
@@ -46,6 +46,32 @@ if (TA.data.timeline) {
       body.addEventListener("pointerenter", () => { if (t.lit === undefined || t.lit === null) { t.chosen = (lane, i) => lane.kind === "stream" && lane.name[i] === kernel; t.draw(); } });
       body.addEventListener("pointerleave", () => { if (t.lit === undefined || t.lit === null) { t.chosen = null; t.draw(); } });
     }
+  }
+}
+// a comparison: two timelines on one axis of time that starts at 0 for both
+if (TA.data.timelines) {
+  const {sides, zero, length, repeat} = TA.data.timelines;
+  const both = ["base", "head"].map((side, n) => TA.start(`timeline-${side}`, () => TA.timeline(document.getElementById(`timeline-${side}`), sides[n], {most: 210, zero: zero[n]})));
+  if (both.every(Boolean)) {
+    const low = Math.min(...both.map((t) => t.model.begin - t.zero)), high = Math.max(...both.map((t) => t.model.end - t.zero));
+    let moving = false;
+    both.forEach((t, n) => {
+      const other = both[1 - n];
+      t.low = t.zero + low;
+      t.high = t.zero + high;
+      t.home = repeat ? [t.zero, t.zero + length] : null;
+      t.search = TA.search(t);
+      t.follow((from, to) => {
+        if (moving || (from - t.zero === other.from - other.zero && to - t.zero === other.to - other.zero)) return;
+        moving = true;
+        other.show(from - t.zero + other.zero, to - t.zero + other.zero, true);
+        moving = false;
+      });
+    });
+    TA.views.base = both[0];
+    TA.views.head = both[1];
+    TA.addresses(both[0]);
+    both[0].show(...(both[0].home || [zero[0] + low, zero[0] + high]), true);
   }
 }
 for (const button of document.querySelectorAll("button[data-copy]")) {

@@ -1,5 +1,5 @@
 // The rows of a timeline: found by place, by time and by link. Times are nanoseconds from the start of the trace.
-TA.model = (found, depth) => {
+TA.model = (found) => {
   const read = TA.unpack, sums = (text) => TA.sums(read(text));
   const lanes = found.lanes.map((l) => ({
     kind: l.kind, label: l.label, total: l.total, busy: read(l.busy), start: sums(l.start), dur: read(l.dur), name: read(l.name), tag: read(l.tag),
@@ -15,7 +15,7 @@ TA.model = (found, depth) => {
     for (let i = 0; i < lane.start.length; i++) lane.reach[i] = latest = Math.max(latest, lane.start[i] + lane.dur[i]);
     lane.gapAt.forEach((i, n) => lane.gaps.set(i, [lane.gap[n], lane.gapCause[n]]));
   }
-  for (const series of depth || []) {
+  for (const series of found.depth) {
     lanes.push({kind: "depth", label: `depth ${series.label}`, first, start: new Float64Array(0), dur: [], name: [], tag: [], link: [], reach: [], busy: [],
       at: sums(series.at), depth: read(series.depth), starved: sums(series.starved), total: series.starvedTotal, gaps: new Map()});
   }

@@ -17,13 +17,14 @@ TA.paint = (t, context, width, height, ratio) => {
   context.font = font(11);
   context.textBaseline = "middle";
   context.textAlign = "left";
-  for (const [at, text] of TA.ticks(from, to, room / 110)) {
+  for (const [tick, text] of TA.ticks(from - t.zero, to - t.zero, room / 110)) {
+    const place = x(tick + t.zero);
     context.fillStyle = TA.colour("line");
-    context.fillRect(Math.round(x(at)), 0, 1, height);
+    context.fillRect(Math.round(place), 0, 1, height);
     // a label that would be cut at the right edge is left out: the next zoom shows it
-    if (x(at) + 4 + context.measureText(text).width > width) continue;
+    if (place + 4 + context.measureText(text).width > width) continue;
     context.fillStyle = TA.colour("muted");
-    context.fillText(text, x(at) + 4, TA.AXIS / 2);
+    context.fillText(text, place + 4, TA.AXIS / 2);
   }
   if (t.active) {
     context.fillStyle = TA.colour("band");

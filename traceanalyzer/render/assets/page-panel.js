@@ -8,7 +8,7 @@ TA.panel = (t, number) => {
   const known = device && !(r.tag & 4) && kernel;
   const full = (known && kernel.querySelector("span.name")?.title) || model.names[r.name];
   const linked = model.linked(number), call = linked >= 0 ? model.row(linked) : null;
-  const facts = [["start", TA.moment(r.start)], ["duration", TA.length(r.dur)], [device ? "stream" : "lane", r.lane.label]];
+  const facts = [["start", TA.moment(r.start) + (t.zero ? ` (${TA.moment(r.start - t.zero)} on this axis)` : "")], ["duration", TA.length(r.dur)], [device ? "stream" : "lane", r.lane.label]];
   const other = call && TA.button(`${model.names[call.name]} at ${TA.moment(call.start)}, ${TA.length(call.dur)}`, () => t.select(linked), "Select that row");
   if (device) {
     facts.push(["launched by", other || "no launch call of it is shown"]);

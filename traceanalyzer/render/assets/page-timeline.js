@@ -1,11 +1,12 @@
 // A timeline in a section of the page: what is in sight, what is selected, and the hand of the reader (mouse, touch, keys).
-TA.timeline = (root, found, depth) => {
+// `zero` is the moment that the axis counts from; `most` the height that the chart may take.
+TA.timeline = (root, found, {zero = 0, most = 0} = {}) => {
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const chart = part("chart"), readout = part("readout"), live = part("live");
   const canvas = TA.element("canvas"), context = canvas.getContext("2d");
-  const model = TA.model(found, depth);
+  const model = TA.model(found);
   const t = {root, part, chart, model, from: model.begin, to: model.end, gutter: TA.GUTTER(), shown: [], hovered: -1, selected: -1, active: null,
-    chosen: null, arrows: true, everyLane: false, listeners: []};
+    chosen: null, arrows: true, zero, everyLane: false, listeners: []};
   canvas.setAttribute("aria-hidden", "true");
   const labels = TA.element("div", "lane-labels"), hl = TA.element("div", "hl"), selected = TA.element("div", "hl selected"), other = TA.element("div", "hl linked");
   chart.append(canvas, labels, hl, selected, other);
@@ -22,7 +23,7 @@ TA.timeline = (root, found, depth) => {
     const width = Math.max(200, chart.clientWidth);
     // the budget is what the first screen has left below the chart's top
     const over = TA.AXIS + TA.PINS + 4, top = chart.getBoundingClientRect().top + scrollY;
-    const room = Math.max(150, Math.min(460, (t.share || 1) * (innerHeight - top - 8) - (t.below || 0))) - over;
+    const room = (most || Math.max(150, Math.min(460, innerHeight - top - 8))) - over;
     const natural = (lanes) => lanes.reduce((sum, l) => sum + HIGH[l.kind] + GAP, 0);
     let lanes = model.lanes;
     if (!t.everyLane && innerWidth >= 640) {
@@ -95,7 +96,7 @@ TA.timeline = (root, found, depth) => {
   t.name = (finding) => document.querySelector(`#finding-${finding + 1} h3`)?.dataset.code || "a finding";
   const rest = () => {
     const where = t.active && t.active.finding >= 0 ? `At the evidence of ${t.name(t.active.finding)}` : "In sight";
-    const text = `${where}: ${TA.moment(Math.round(t.from))} to ${TA.moment(Math.round(t.to))} (${TA.length(t.to - t.from)}).` + (t.arrows ? "" : " Arrows appear closer in.");
+    const text = `${where}: ${TA.moment(Math.round(t.from - zero))} to ${TA.moment(Math.round(t.to - zero))} (${TA.length(t.to - t.from)}).` + (t.arrows ? "" : " Arrows appear closer in.");
     if (readout.textContent !== text) readout.textContent = text;
   };
   t.say = (text) => { live.textContent = text; };
@@ -146,7 +147,7 @@ TA.timeline = (root, found, depth) => {
   };
   const describe = (number) => {
     const r = model.row(number);
-    return `${model.kind(r)} ${model.names[r.name]} at ${TA.moment(r.start)}, ${TA.length(r.dur)} long (${r.lane.label})`;
+    return `${model.kind(r)} ${model.names[r.name]} at ${TA.moment(r.start - zero)}, ${TA.length(r.dur)} long (${r.lane.label})`;
   };
   const hover = (event) => {
     const {lane, x, row} = under(event);
@@ -158,7 +159,7 @@ TA.timeline = (root, found, depth) => {
         + (r.lane.kind === "stream" && r.tag & 1 ? "; met an empty stream" : "") + ".";
     } else if (lane && lane.kind === "depth") {
       const at = TA.lower(lane.at, t.at(x) + 1) - 1;
-      readout.textContent = `${lane.label} at ${TA.moment(Math.round(t.at(x)))}: ${at < 0 ? 0 : lane.depth[at]} queued (most in sight ${lane.most}).`;
+      readout.textContent = `${lane.label} at ${TA.moment(Math.round(t.at(x) - zero))}: ${at < 0 ? 0 : lane.depth[at]} queued (most in sight ${lane.most}).`;
     } else rest();
     if (row !== before) t.draw();
   };

@@ -60,7 +60,7 @@ def _ticks(axis: Axis) -> list[tuple[float, str, str]]:
     # 1 is the one place that every reader looks for
     for value in [1.0, *(v for v in values if v != 1.0)]:
         x = axis.at(value)
-        if axis.low <= value <= axis.high and all(abs(x - other) > 9 for other, _, _ in found):
+        if axis.low <= value <= axis.high and all(abs(x - other) > 12 for other, _, _ in found):
             found.append((x, f"{value:g}x", "start" if x < 6 else "end" if x > 94 else "middle"))
     return sorted(found)
 

@@ -12,6 +12,7 @@ from traceanalyzer.render.compare import blocks as parts
 from traceanalyzer.render.compare import units
 from traceanalyzer.render.compare.charts import protocol_chart, unit_ratios, work_ratios
 from traceanalyzer.render.compare.markdown import render_comparison_markdown
+from traceanalyzer.render.compare.sides import ledger_bars, timelines, timelines_data
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.page.assets import page_assets, page_data
 from traceanalyzer.render.page.content import clean_block, finding_card
@@ -47,6 +48,10 @@ def render_comparison_page(
         "title": terminal(f"{_names(found)}: {headline[:200]}", 400),
         "status": _overall(found),
         "status_word": parts.STATUS_WORDS[_overall(found)],
+        "base": terminal(first.base.name, 200),
+        "heads": [terminal(d.head.name, 200) for d in found[:6]],
+        "heads_left": max(0, len(found) - 6),
+        "file_parts": _file_parts(first),
         "headline": terminal(_behind_the_word(headline, _overall(found)), 4000),
         "comparisons": [_comparison(d, n, several, set(rules), top) for n, d in enumerate(found)],
         "rules": list(rules.values()),
@@ -65,7 +70,13 @@ def render_comparison_page(
         for s, f in zip(suffixes, figures, strict=True)
         for x in f.distributions
     ]
-    context["data"] = page_data({"markdown": render_comparison_markdown(found)})
+    # one pair of timelines: of several heads the first
+    context["timelines"] = timelines(first, figures[0])
+    context["ledgers"] = [bars for d in found[:1] for u in d.units[:1] if (bars := ledger_bars(u)) is not None]
+    data: dict[str, Any] = {"markdown": render_comparison_markdown(found)}
+    if (drawn := timelines_data(figures[0])) is not None:
+        data["timelines"] = drawn
+    context["data"] = page_data(data)
     return render_template("comparison.html.j2", context)
 
 
@@ -88,12 +99,22 @@ def _overall(found: Sequence[ComparisonData]) -> str:
 
 
 def _comparison(data: ComparisonData, number: int, several: bool, texts: set[str], top: int) -> dict[str, Any]:
-    blocks: list[Block | None] = []
-    for unit in data.units[:LADDERS]:
-        blocks += [units.ratios(unit), units.why(unit, 12), units.parts(unit, top)]
-    blocks += [parts.operations(data, top), parts.kernels(data, top)]
-    more = [parts.unmatched(data, "gone", top), parts.unmatched(data, "new", top), parts.differences(data)]
-    ladders = [b for op in data.ops[:LADDERS] if (b := parts.ladder(op)) is not None]
+    deciding: list[Block | None] = []
+    for unit in data.units[:1]:
+        deciding += [units.parts(unit, top), units.why(unit, 12), units.ratios(unit)]
+    rest: list[Block | None] = []
+    for unit in data.units[1:LADDERS]:
+        rest += [units.ratios(unit), units.why(unit, 12), units.parts(unit, top)]
+    rest += [parts.operations(data, top), parts.kernels(data, top)]
+    if not data.units:
+        deciding, rest = rest, []
+    rest += [parts.ladder(op) for op in data.ops[:LADDERS]]
+    rest += [
+        parts.unmatched(data, "gone", top),
+        parts.unmatched(data, "new", top),
+        parts.differences(data),
+        parts.sides(data),
+    ]
     return {
         "anchor": f"comparison-{number}",
         "title": terminal(f"{data.head.name} against {data.base.name}", 400) if several else "",
@@ -101,14 +122,21 @@ def _comparison(data: ComparisonData, number: int, several: bool, texts: set[str
         "status": data.verdict.status,
         "word": parts.STATUS_WORDS[data.verdict.status],
         "about": [terminal(line, 2000) for line in parts.about(data)],
-        "sides": clean_block(parts.sides(data)),
         "winners": _cleaned([_winners(data)]),
-        "tables": _cleaned(blocks),
-        "ladders": _cleaned(ladders),
-        "more": _cleaned(more),
+        "deciding": _cleaned(deciding),
+        "rest": _cleaned(rest),
         "findings": [finding_card(f, "", {}, texts) for f in data.findings],
         "abstentions": [(terminal(a.rule, 40), terminal(a.reason, 2000)) for a in data.abstentions[:100]],
     }
+
+
+def _file_parts(data: ComparisonData) -> list[str]:
+    """Return the device, and how many runs of each side there are."""
+    devices = list(dict.fromkeys(s.conditions.get("device", "") for s in (data.base, data.head)))
+    parts_ = [terminal(d, 100) for d in devices if d]
+    if data.base.runs:
+        parts_.append(f"{sum(r.used for r in data.base.runs)} and {sum(r.used for r in data.head.runs)} runs")
+    return parts_
 
 
 def _ratio_charts(data: ComparisonData, suffix: str) -> list[RowChart]:

@@ -22,11 +22,8 @@ def report_figures(report: ReportData) -> dict[str, Any]:
     """Return the data of every chart of a report; charts without data are absent."""
     figures = report.figures
     result: dict[str, Any] = {}
-    if figures is not None:
-        if figures.timeline is not None:
-            result["timeline"] = _timeline(figures.timeline)
-        if figures.depth:
-            result["depth"] = [_depth(d) for d in figures.depth]
+    if figures is not None and figures.timeline is not None:
+        result["timeline"] = timeline_data(figures.timeline, figures.depth)
     return result
 
 
@@ -43,7 +40,8 @@ def protocol_titles(op: OpRow) -> dict[str, str]:
     return {**LADDER_TITLES, **{p: terminal(TITLES.get(p, p.replace("_", " ")), 60) for p in extra}}
 
 
-def _timeline(found: Timeline) -> dict[str, Any]:
+def timeline_data(found: Timeline, depth: list[DepthSeries]) -> dict[str, Any]:
+    """Return one timeline and its queue depths."""
     return {
         "begin": found.begin_ns,
         "end": found.end_ns,
@@ -54,6 +52,7 @@ def _timeline(found: Timeline) -> dict[str, Any]:
         "pauses": [[[v.from_ns, v.to_ns, v.at_ns, v.dur_ns] for v in part] for part in found.pauses],
         "causes": [[word(cls), terminal(name, NAME)] for cls, name in found.causes],
         "noCauses": not found.causes_known,
+        "depth": [_depth(d) for d in depth],
     }
 
 

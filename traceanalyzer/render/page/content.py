@@ -26,7 +26,7 @@ ROWS = 400
 LADDERS = 12
 MOST_BARS, MOST_PARTS, CAUSES = 4, 6, 30
 MOST_QUOTED, LEAST_CALLS, MOST_KERNELS = 3, 3, 8
-_COLOURS = {
+COLOURS = {
     "host_op": "host", "python": "host", "between_ops": "host", "launch_call": "call", "launch_latency": "call", "other_call": "call",
     "launch_stall": "call", "first_use": "code", "compile": "code", "code_load": "code", "graph_setup": "code", "data_loading": "data",
     "synchronise": "wait", "copy_call": "wait", "allocation": "memory", "device_gap": "device", "device_wait": "device", "inside_launch": "device",
@@ -172,9 +172,19 @@ def ledger_bar(row: LedgerRow) -> dict[str, Any]:
     x = 0.0
     for cls in order:
         width = 1000 * row.classes[cls] / row.span_us
-        text = f"{ledger.word(cls)} {show.percent(row.classes[cls] / row.span_us)} ({show.duration(row.classes[cls])})"
-        kind = cls if cls in ledger.BUSY else _COLOURS.get(cls, "other")
-        parts.append({"kind": kind, "x": round(x, 2), "width": round(width, 2), "text": _text(text, 200)})
+        share, took = show.percent(row.classes[cls] / row.span_us), show.duration(row.classes[cls])
+        text = f"{ledger.word(cls)} {share} ({took})"
+        kind = cls if cls in ledger.BUSY else COLOURS.get(cls, "other")
+        parts.append(
+            {
+                "kind": kind,
+                "x": round(x, 2),
+                "width": round(width, 2),
+                "text": _text(text, 200),
+                "word": f"{ledger.word(cls)} {share}",
+                "took": f"({took})",
+            }
+        )
         x += width
     busy = sum(row.classes.get(c, 0.0) for c in ledger.BUSY) / row.span_us
     label = f"{ledger.device(row)}: busy {show.percent(busy)} of {show.duration(row.span_us)}"
@@ -236,7 +246,14 @@ def finding_card(found: FindingRow, views: str, rows: dict[str, tuple[str, str]]
             for i, e in enumerate(found.evidence)
         ],
         "remedy": [_text(r, 600) for r in found.remedy],
+        "more": _more(found),
     }  # fmt: skip
+
+
+def _more(found: FindingRow) -> str:
+    rows = [show.plural(len(found.evidence) - 1, "more row")] if len(found.evidence) > 1 else []
+    numbers = sum(v is not None for v in found.numbers.values())
+    return ", ".join([*rows, *([show.plural(numbers, "number")] if numbers else [])])
 
 
 def number_items(found: FindingRow) -> list[tuple[str, str]]:

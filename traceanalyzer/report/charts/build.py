@@ -12,11 +12,11 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.report.charts.distributions import distributions
 from traceanalyzer.report.charts.model import DepthSeries, Figures
-from traceanalyzer.report.charts.timeline import timeline
+from traceanalyzer.report.charts.timeline import ROWS, timeline
 from traceanalyzer.report.rule_texts import rule_texts
 from traceanalyzer.report.units import KernelRow, OpRow
 
-DEPTH_STREAMS, DEPTH_BINS = 6, 600
+DEPTH_STREAMS, DEPTH_BINS, REPEATS = 6, 600, 3
 
 
 def build_figures(
@@ -24,7 +24,15 @@ def build_figures(
 ) -> Figures:  # fmt: skip
     """Return the figures; ``ops`` and ``kernels`` are the report's tables, in the order of the analysis."""
     names = {facts.name: row.short_name for facts, row in zip(analysis.kernels, kernels, strict=True)}
-    lanes = timeline(analysis, findings, clean, names)
+    repeats: dict[tuple[str, str], tuple[int, int]] = {}
+    if analysis.options.samples:
+        # of a comparison the repeats are drawn, not the evidence of either side
+        from traceanalyzer.report.run_units import typical_repeats
+
+        repeats = typical_repeats(analysis, clean)
+        lanes = timeline(analysis, [], clean, names, rows=ROWS // 4, around=list(repeats.values())[:REPEATS])
+    else:
+        lanes = timeline(analysis, findings, clean, names)
     depth, no_depth = _depth(analysis, lanes.windows if lanes else [])
     shown, left_out = distributions(analysis, ops, kernels)
     return Figures(
@@ -34,6 +42,7 @@ def build_figures(
         distributions=shown,
         distributions_left_out=left_out,
         rules=rule_texts(f.rule for f in findings),
+        repeats=repeats,
     )
 
 

@@ -148,16 +148,11 @@ class RuleText:
 
 
 @dataclass(frozen=True)
-class ComparisonFigures:
-    """The figures of a comparison: both sides' values per operation and kernel, and the texts of the rules that fired."""
-
-    distributions: list[Distribution]
-    rules: list[RuleText]
-
-
-@dataclass(frozen=True)
 class Figures:
-    """Every figure of a report; ``no_depth`` says why there is no depth series, ``distributions_left_out`` how many kernels have none."""
+    """Every figure of a report; ``no_depth`` says why there is no depth series, ``distributions_left_out`` how many kernels have none.
+
+    ``repeats``: of each unit, by name and method, the repeat of median length (start, end); made where a comparison may follow.
+    """
 
     timeline: Timeline | None
     depth: list[DepthSeries]
@@ -165,3 +160,25 @@ class Figures:
     distributions: list[Distribution]
     distributions_left_out: int
     rules: list[RuleText] = field(default_factory=list)
+    repeats: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SideFigures:
+    """What a comparison draws of one side: its timeline, and the repeat of median length of the compared unit (ns), if one is known."""
+
+    timeline: Timeline
+    depth: list[DepthSeries]
+    repeat: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class ComparisonFigures:
+    """The figures of a comparison: both sides' values per operation and kernel, and the texts of the rules that fired.
+
+    ``sides`` are base and head, None where a side was no trace, or figures were not asked for.
+    """
+
+    distributions: list[Distribution]
+    rules: list[RuleText]
+    sides: tuple[SideFigures, SideFigures] | None = None

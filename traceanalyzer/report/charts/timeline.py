@@ -28,9 +28,11 @@ Windows = list[tuple[int, int]]
 
 
 def timeline(
-    analysis: Analysis, findings: Sequence[Finding], clean: Callable[[str], str], kernel_names: dict[int, str]
-) -> Timeline | None:
-    """Return the timeline, None without a device row.
+    analysis: Analysis, findings: Sequence[Finding], clean: Callable[[str], str], kernel_names: dict[int, str], *,
+    rows: int = ROWS, around: Windows | None = None,
+) -> Timeline | None:  # fmt: skip
+    """Return the timeline, None without a device row. ``rows`` bounds each kind of row; ``around`` (ns from the origin) are the
+    stretches whose rows come first, in place of the findings' evidence.
 
     ``kernel_names``: short names by number of ``Trace.names``, in the order of the kernel table; they lead
     :attr:`Timeline.names`, so that a kernel's place there is its place in the table.
@@ -43,9 +45,11 @@ def timeline(
     pauses = [[_view(analysis, p.start_ns, p.length_ns) for p in d.idle.pauses] for d in analysis.devices]
     begin, end = _extent(lanes, [v for part in views for v in part])
     focus = [v for part in views for v in part] or [v for part in pauses for v in part[:1]]
-    windows = _windows(lanes, focus, begin, end)
+    origin = analysis.trace.meta.origin_ns
+    cores = [(low + origin, high + origin) for low, high in around or []] or [(v.from_ns, v.to_ns) for v in focus]
+    windows = _windows(lanes, [_bounded(lanes, core, rows) for core in cores], begin, end, rows)
     shown = [np.flatnonzero(_within(lane.start_ns, lane.end_ns, windows)) for lane in lanes]
-    shown = [at[:ROWS] if lane.kind in ("ranges", "operators") else at for lane, at in zip(lanes, shown, strict=True)]
+    shown = [at[:rows] if lane.kind in ("ranges", "operators") else at for lane, at in zip(lanes, shown, strict=True)]
     of_streams = [lane.rows[at] for lane, at in zip(lanes, shown, strict=True) if lane.kind == "stream"]
     waited = gaps(analysis, np.concatenate(of_streams), clean)
     called = np.unique(table.call[np.concatenate(of_streams)])
@@ -55,7 +59,6 @@ def timeline(
         for lane, at in zip(lanes, shown, strict=True)
     ]
     names, place = _names(analysis, lanes, shown, clean, kernel_names)
-    origin = analysis.trace.meta.origin_ns
     place_of_call = _places_of_calls(lanes, shown, len(analysis.trace.calls))
     edges = np.linspace(begin, end, BINS + 1).astype(np.int64)
     return Timeline(
@@ -132,22 +135,29 @@ def _view(analysis: Analysis, start: int, dur: int) -> View:
     return View(min(low - margin, max(before, low - reach)), max(high + margin, min(behind, high + reach)), start, dur)
 
 
-def _windows(lanes: list[RawLane], focus: list[View], begin: int, end: int) -> Windows:
-    """Return where rows are drawn: everywhere, or as far around the focus as the bound on rows allows.
+def _bounded(lanes: list[RawLane], core: tuple[int, int], rows: int) -> tuple[int, int]:
+    """Return a stretch, cut where it holds more than three times the bound of device rows."""
+    starts = np.sort(np.concatenate([lane.start_ns for lane in lanes if lane.kind == "stream"]))
+    first, last = np.searchsorted(starts, core)
+    return core if last - first <= 3 * rows else (core[0], int(starts[first + 3 * rows]))
 
-    Every view is a window; then all of them grow by the same time on both sides while each kind of row stays in bounds.
+
+def _windows(lanes: list[RawLane], cores: Windows, begin: int, end: int, rows: int) -> Windows:
+    """Return where rows are drawn: everywhere, or as far around the cores as the bound on rows allows.
+
+    Every core is a window; then all of them grow by the same time on both sides while each kind of row stays in bounds.
     """
     device = [lane for lane in lanes if lane.kind == "stream"]
     calls = [lane for lane in lanes if lane.kind == "calls"]
-    if all(sum(len(lane.rows) for lane in part) <= ROWS for part in (device, calls)):
+    if all(sum(len(lane.rows) for lane in part) <= rows for part in (device, calls)):
         return [(begin, end)]
-    cores = [(v.from_ns, v.to_ns) for v in focus] or [(begin, begin)]
+    cores = cores or [(begin, begin)]
     grow = end - begin
     for part in (device, calls):
         starts = np.concatenate([lane.start_ns for lane in part]) if part else np.empty(0, np.int64)
-        if len(starts) > ROWS:
+        if len(starts) > rows:
             far = np.min([np.maximum(0, np.maximum(low - starts, starts - high)) for low, high in cores], axis=0)
-            grow = min(grow, int(np.partition(far, ROWS)[ROWS]) - 1)
+            grow = min(grow, int(np.partition(far, rows)[rows]) - 1)
     grow = max(grow, 0)
     lows, highs = zip(*((max(begin, low - grow), min(end, high + grow)) for low, high in cores), strict=True)
     joined = intervals.union(np.array(lows, dtype=np.int64), np.array(highs, dtype=np.int64))

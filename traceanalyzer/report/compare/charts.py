@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from traceanalyzer.report.charts.distributions import KERNELS, OPERATIONS, distribution
-from traceanalyzer.report.charts.model import ComparisonFigures, Distribution, Mark
+from traceanalyzer.report.charts.model import ComparisonFigures, Distribution, Figures, Mark, SideFigures
 from traceanalyzer.report.compare.model import ComparisonData
 from traceanalyzer.report.rule_texts import rule_texts
 
 
-def comparison_figures(data: ComparisonData) -> ComparisonFigures:
-    """Return the figures; sides without samples (saved by an older version, or made without them) have no distribution."""
+def comparison_figures(
+    data: ComparisonData, base: Figures | None = None, head: Figures | None = None
+) -> ComparisonFigures:
+    """Return the figures; sides without samples (saved by an older version, or made without them) have no distribution.
+
+    ``base`` and ``head`` are the figures of the reports that were compared.
+    """
     found: list[Distribution | None] = []
     for op in [o for o in data.ops if o.status in ("matched", "changed")][:OPERATIONS]:
         values = {
@@ -24,7 +29,19 @@ def comparison_figures(data: ComparisonData) -> ComparisonFigures:
         values = {"base self-time": kernel.base_samples_us, "head self-time": kernel.head_samples_us}
         marks = {"base": kernel.base_event_reading_us, "head": kernel.head_event_reading_us}
         found.append(_distribution(kernel.short_name, "kernel", values, marks))
-    return ComparisonFigures([d for d in found if d is not None], rule_texts(f.rule for f in data.findings))
+    unit = data.units[0] if data.units else None
+    sides = (
+        _side(base, (unit.name, unit.method) if unit else None),
+        _side(head, (unit.head_name, unit.head_method) if unit else None),
+    )
+    both = (sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None
+    return ComparisonFigures([d for d in found if d is not None], rule_texts(f.rule for f in data.findings), both)
+
+
+def _side(found: Figures | None, unit: tuple[str, str] | None) -> SideFigures | None:
+    if found is None or found.timeline is None:
+        return None
+    return SideFigures(found.timeline, found.depth, found.repeats.get(unit) if unit else None)
 
 
 def _distribution(

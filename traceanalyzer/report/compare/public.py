@@ -10,7 +10,7 @@ from traceanalyzer.report.compare.model import CompareVerdict, ComparisonData, K
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traceanalyzer.report.charts.model import ComparisonFigures
+    from traceanalyzer.report.charts.model import ComparisonFigures, Figures
 
 
 class Comparison:
@@ -20,8 +20,9 @@ class Comparison:
     comparison.
     """
 
-    def __init__(self, data: ComparisonData) -> None:
+    def __init__(self, data: ComparisonData, sides: tuple[Figures | None, Figures | None] = (None, None)) -> None:
         self.data = data
+        self._sides = sides
 
     @property
     def verdict(self) -> CompareVerdict:
@@ -59,7 +60,7 @@ class Comparison:
         return render_comparison_markdown([self.data])
 
     def to_html(self) -> str:
-        """Return the page that ``--format html`` writes."""
+        """Return the page that ``--format html`` writes; it has timelines if the options asked for ``figures``."""
         from traceanalyzer.render.compare.page import render_comparison_page
 
         return render_comparison_page([self.data], [self.figures])
@@ -69,7 +70,7 @@ class Comparison:
         """What the page draws: both sides' values on one axis, and the texts of the rules that fired."""
         from traceanalyzer.report.compare.charts import comparison_figures
 
-        return comparison_figures(self.data)
+        return comparison_figures(self.data, *self._sides)
 
     def __repr__(self) -> str:
         return f"<traceanalyzer comparison of {self.data.base.name} and {self.data.head.name}: {self.data.verdict.headline}>"
