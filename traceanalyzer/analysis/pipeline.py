@@ -18,10 +18,12 @@ from traceanalyzer.analysis.idle import IdleFacts, idle_facts
 from traceanalyzer.analysis.iterations import find_iterations
 from traceanalyzer.analysis.kernels import KernelFacts, kernel_table
 from traceanalyzer.analysis.launching import Launching, ThreadDispatch, dispatch, launching
-from traceanalyzer.analysis.ledger import DeviceLedger, LedgerMaker, clipped
+from traceanalyzer.analysis.ledger import DeviceLedger, LedgerMaker, Unit, UnitKind, clipped
+from traceanalyzer.analysis.ledger.worth import STEP_KERNELS
 from traceanalyzer.analysis.operations import OpFacts, operation
 from traceanalyzer.analysis.origin import Origin, origin
 from traceanalyzer.analysis.queue import Doubts, Judge, QueueState, QueueVerdict, dry_launches, starved_for_judgement
+from traceanalyzer.analysis.ranges import PROFILER_STEP
 from traceanalyzer.analysis.readings import Readings, event_readings
 from traceanalyzer.analysis.selection import Chosen, choose
 from traceanalyzer.analysis.steps import StepFacts, find_steps
@@ -176,7 +178,7 @@ def _op_ledgers(
     """Return the ledger of each operation per device, with its rows there: from the first row of one call to the next's."""
     rows = trace.activities
     device_of_lane = np.array([lane.device for lane in trace.lanes], dtype=np.int64)
-    found: list[tuple[int, DeviceLedger, str, Int64, list[Int64]]] = []
+    found: list[tuple[int, DeviceLedger, Unit, Int64, list[Int64]]] = []
     for op in operations:
         parts = [op.iterations.rows[i] for i in op.worked.tolist()]
         lengths = [len(p) for p in parts]
@@ -190,19 +192,27 @@ def _op_ledgers(
             ]
             starts = np.array([int(rows.start_ns[u].min()) for u in units], dtype=np.int64)
             if len(starts) > 1 and starts.max() > starts.min():
-                found.append((int(np.count_nonzero(at)), ledger, op.iterations.name, np.sort(starts), units))
+                found.append((int(np.count_nonzero(at)), ledger, _unit(op), np.sort(starts), units))
     result = []
     for number in _affordable(found, ledgers):
-        weight, ledger, name, starts, units = found[number]
-        window = clipped(ledger, name, int(starts[0]), int(starts[-1]), starts)
+        weight, ledger, unit, starts, units = found[number]
+        window = clipped(ledger, unit.name, int(starts[0]), int(starts[-1]), starts)
         window = replace(
             window,
-            unit=name,
+            unit=unit,
             replay=partial(worth.worth, window, units),
             replay_with=partial(worth.timeline, window, units),
         )
         result.append((weight, window))
     return result
+
+
+def _unit(op: OpFacts) -> Unit:
+    """Return what the calls of an operation are called."""
+    name, kernels = op.iterations.name, round(op.kernels_per_iteration)
+    if name.startswith(PROFILER_STEP) or (op.iterations.windows is None and kernels >= STEP_KERNELS):
+        return Unit(UnitKind.STEP, name, kernels)
+    return Unit(UnitKind.ITERATION if op.iterations.windows is None and kernels > 1 else UnitKind.CALL, name, kernels)
 
 
 def _places(ledgers: list[DeviceLedger], devices: Int64) -> list[int]:
@@ -212,7 +222,7 @@ def _places(ledgers: list[DeviceLedger], devices: Int64) -> list[int]:
 
 
 def _affordable(
-    found: list[tuple[int, DeviceLedger, str, Int64, list[Int64]]], ledgers: list[DeviceLedger]
+    found: list[tuple[int, DeviceLedger, Unit, Int64, list[Int64]]], ledgers: list[DeviceLedger]
 ) -> list[int]:
     """Return the operations whose ledgers are made, in order: those with most rows, while work stays linear.
 

@@ -154,6 +154,8 @@ def _facts(trace: Trace, host: Launching, where: Origin, kind: _Kind, ledgers: l
 def _margins(kind: _Kind, start: Int64, end: Int64) -> tuple[Int64, Int64]:
     """Return how long each step runs before the first and after the last of the busy stretches in it, which are in order and disjoint."""
     length = kind.end_ns - kind.start_ns
+    if not len(start):
+        return length, np.zeros(len(length), dtype=np.int64)
     first, last = (
         np.searchsorted(end, kind.start_ns, side="right"),
         np.searchsorted(start, kind.end_ns, side="left") - 1,

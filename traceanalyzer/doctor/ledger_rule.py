@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from traceanalyzer.analysis.clocks import ClockState
-from traceanalyzer.analysis.ledger import LedgerClass
+from traceanalyzer.analysis.ledger import LedgerClass, Unit, UnitKind
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.causes import DeviceCauses
@@ -107,7 +107,7 @@ def cost_params(device: DeviceCauses, mask: Bool, change: str = "") -> dict[str,
     }  # fmt: skip
     params |= {
         "change": change if worth else None,
-        "unit": device.ledger.unit,
+        "unit": _unit(device.ledger.unit),
         "now_ns": worth.now_ns if worth and gain else None,
         "then_ns": worth.period_ns if worth and gain and not little else None,
         "little_ns": worth.period_ns if worth and gain and little else None,
@@ -120,6 +120,14 @@ def cost_params(device: DeviceCauses, mask: Bool, change: str = "") -> dict[str,
         }  # fmt: skip
     params["within"] = items[0].within if items else ""
     return params
+
+
+def _unit(unit: Unit | None) -> str:
+    """Return what is replayed as a parameter: ``step:``, ``call:NAME`` or ``iteration:KERNELS``."""
+    if unit is None:
+        return ""
+    what = {UnitKind.STEP: "", UnitKind.CALL: unit.name, UnitKind.ITERATION: str(unit.kernels)}
+    return f"{unit.kind}:{what[unit.kind]}"
 
 
 def cost_numbers(analysis: Analysis, params: dict[str, Param]) -> dict[str, Param]:

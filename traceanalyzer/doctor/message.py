@@ -5,7 +5,7 @@ A template holds ``{parameter}`` or ``{parameter:kind}``:
 - ``time`` (nanoseconds), ``share`` (a part of one as a percentage), ``change`` (a relative difference, with its sign)
 - ``times``, ``factor``, ``ratio`` and ``number`` (three digits with an x; one digit behind the point with an x; four digits behind the point; three digits)
 - ``count`` (an integer with its thousands apart), ``often`` (once, twice, 3 times), ``plural WORD`` (``1 place``, ``3 places``)
-- ``name`` (a kernel, operator or range, cut and in backquotes), ``unit`` (a step, or a call of an operation)
+- ``name`` (a kernel, operator or range, cut and in backquotes), ``unit`` (a step, a call of an operation, an iteration of some kernels)
 - ``protocol`` (a timing protocol in words), ``without`` (a change of the replays in words)
 
 A part in brackets of the form ``[[... {parameter} ...]]`` is left out where one of its parameters is None or empty.
@@ -80,9 +80,12 @@ WITHOUT = {
 """Each change of the replays as the start of a sentence on what it would be worth."""
 
 
-def unit(name: str) -> str:
-    """Return what the units of a run are called: the profiler's steps, or calls of an operation."""
-    return "a step" if name.startswith("ProfilerStep") else f"a call of `{shown_name(name)}`"
+def _unit(text: str) -> str:
+    """Return ``step:``, ``call:NAME`` or ``iteration:KERNELS`` in words: what a replay says the time of."""
+    kind, _, what = text.partition(":")
+    if kind == "call":
+        return f"a call of `{shown_name(what)}`"
+    return f"an iteration of {what} kernels" if kind == "iteration" else "a step"
 
 
 show_us, show_share = number_text.duration, number_text.percent
@@ -99,7 +102,7 @@ _KINDS: dict[str, Callable[[Any], str]] = {
     "often": lambda value: {1: "once", 2: "twice"}.get(value, f"{value:,} times"),
     "count": lambda value: f"{value:,}",
     "without": lambda value: WITHOUT[value],
-    "unit": unit,
+    "unit": _unit,
     "protocol": lambda value: PROTOCOLS.get(value, str(value)),
     "ratio": lambda value: f"{value:.4f}",
     "number": lambda value: f"{value:.3g}",

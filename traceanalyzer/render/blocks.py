@@ -90,7 +90,7 @@ def kernels(report: ReportData, top: int) -> Block | None:
         "kernel", "self p50", "95% CI", *(["adds p50"] if adds else []), "n", "share", "dispatch p50", "event pair reads", "inflation", "queue",
         *(["device"] if several else []),
     ]  # fmt: skip
-    return Block("Kernels (self-time in us, largest total first)", columns, rows, notes=notes)
+    return Block("Kernels (self-time, largest total first)", columns, rows, notes=notes)
 
 
 def overlaps(k: KernelRow) -> bool:
@@ -100,8 +100,8 @@ def overlaps(k: KernelRow) -> bool:
 
 def _kernel(k: KernelRow, label: str, adds: bool, several: bool) -> list[str]:
     return [
-        label, show.us(k.p50_us), show.interval(k.p50_ci95_us), *([show.us(k.exclusive_p50_us)] if adds else []), show.count(k.count),
-        show.percent(k.share), show.us(k.dispatch_p50_us), show.us(k.event_reading_us), show.ratio(k.inflation),
+        label, show.time(k.p50_us), show.time_interval(k.p50_ci95_us), *([show.time(k.exclusive_p50_us)] if adds else []), show.count(k.count),
+        show.percent(k.share), show.time(k.dispatch_p50_us), show.time(k.event_reading_us), show.ratio(k.inflation),
         "in graph" if k.in_graph == k.count else show.queue(k.queue, k.grade),
         *([f"{k.device}{f' ({k.owner})' if k.owner else ''}"] if several else []),
     ]  # fmt: skip
@@ -124,9 +124,11 @@ def copies(report: ReportData, top: int) -> Block | None:
     """Return copies and fills."""
     if not report.copies:
         return None
-    rows = [[c.short_name, show.us(c.p50_us), show.us(c.total_us), show.count(c.count)] for c in report.copies[:top]]
+    rows = [
+        [c.short_name, show.time(c.p50_us), show.time(c.total_us), show.count(c.count)] for c in report.copies[:top]
+    ]
     return Block(
-        "Copies and fills (us)",
+        "Copies and fills",
         ["copy", "p50", "total", "n"],
         rows,
         notes=_hidden(report.copies, top, "kind of copy", "kinds of copy"),
@@ -140,20 +142,20 @@ def ops(report: ReportData, top: int) -> Block | None:
     short = short_names(report)
     rows = [
         [
-            short.get(op.name, op.name), show.count(op.iterations), show.count(op.kernels_per_iteration), show.us(op.self_time_p50_us), show.us(op.span_p50_us),
-            show.us(op.dispatch_p50_us), show.queue(op.queue, op.grade),
+            short.get(op.name, op.name), show.count(op.iterations), show.count(op.kernels_per_iteration), show.time(op.self_time_p50_us), show.time(op.span_p50_us),
+            show.time(op.dispatch_p50_us), show.queue(op.queue, op.grade),
         ]
         for op in report.ops[:top]
     ]  # fmt: skip
     notes = [f"calls found by {op.method}: {op.how} ({op.certainty})" for op in report.ops[:top]]
     notes += [
-        f"{short.get(op.name, op.name)}: a cache clear of {show.us(op.clear_p50_us)} us leads each call; it counts in no self-time"
+        f"{short.get(op.name, op.name)}: a cache clear of {show.time(op.clear_p50_us)} leads each call; it counts in no self-time"
         for op in report.ops[:top]
         if op.clear_p50_us is not None
     ]
     columns = ["operation", "calls", "kernels", "self p50", "span p50", "dispatch p50", "queue"]
     notes = [*dict.fromkeys(notes), *_hidden(report.ops, top, "operation")]
-    return Block("Operations (per call, us)", columns, rows, notes=notes)
+    return Block("Operations (per call)", columns, rows, notes=notes)
 
 
 def ladder(report: ReportData, top: int) -> Block | None:
@@ -167,7 +169,7 @@ def ladder(report: ReportData, top: int) -> Block | None:
         for op in with_ladder:
             form, replay = op.readings.get(protocol), op.readings_replayed.get(protocol)
             differs = form is not None and replay is not None and abs(form - replay) > 0.05 * max(form, replay)
-            cells.append(show.us(form) + (f" ({show.us(replay)})" if differs else ""))
+            cells.append(show.time(form) + (f" ({show.time(replay)})" if differs else ""))
         rows.append([title, *cells])
     op = with_ladder[0]
     named = (
@@ -182,14 +184,14 @@ def ladder(report: ReportData, top: int) -> Block | None:
         notes.append(
             "in brackets: the trace's own times replayed through the queue, where they differ from the closed form by 5 %"
         )
-    notes.append(f"symbols{' of op 1' if several else ''} (us): {symbols}")
+    notes.append(f"symbols{' of op 1' if several else ''}: {symbols}")
     notes += [
         f"{name}: {how}"
         for name, how in op.symbol_sources.items()
         if name in ("dispatch", "kernels", "latency", "record", "sync", "gap", "clear", "backlog")
     ]
     titles = [f"op {n + 1}" for n in range(len(with_ladder))] if several else ["reading"]
-    return Block("What each protocol would have read (per call, us)", ["protocol", *titles], rows, notes=notes)
+    return Block("What each protocol would have read (per call)", ["protocol", *titles], rows, notes=notes)
 
 
 LADDER_TITLES = {
@@ -203,8 +205,8 @@ LADDER_TITLES = {
 
 def _symbol(value: float | list[float] | None) -> str:
     if isinstance(value, list):
-        return "+".join(show.us(v) for v in value[:4]) + ("+..." if len(value) > 4 else "")
-    return show.us(value)
+        return "+".join(show.time(v) for v in value[:4]) + ("+..." if len(value) > 4 else "")
+    return show.time(value)
 
 
 def devices(report: ReportData, top: int = 20) -> Block | None:
@@ -213,19 +215,19 @@ def devices(report: ReportData, top: int = 20) -> Block | None:
         return None
     rows = [
         [
-            f"{d.device} {d.owner}".strip(), d.name or "not stated", show.us(d.busy_us), show.us(d.span_us), show.percent(d.busy_fraction),
+            f"{d.device} {d.owner}".strip(), d.name or "not stated", show.time(d.busy_us), show.time(d.span_us), show.percent(d.busy_fraction),
             f"{d.starved + d.starved_after_sync} of {d.launches_counted}", show.queue(d.queue, d.grade),
         ]
         for d in report.devices[:top]
     ]  # fmt: skip
     notes = [f"device {d.device}: {d.queue_reason}" for d in report.devices[:top] if d.queue_reason]
     notes += [
-        f"device {d.device}: self-times add up to {show.us(d.self_time_us)} us, {show.us(d.overlap_us)} us more than busy: rows overlap"
+        f"device {d.device}: self-times add up to {show.time(d.self_time_us)}, {show.time(d.overlap_us)} more than busy: rows overlap"
         for d in report.devices[:top]
         if d.overlap_us > 0.02 * d.busy_us
     ]
     notes += _hidden(report.devices, top, "device")
-    columns = ["device", "name", "busy us", "span us", "busy", "starved", "queue"]
+    columns = ["device", "name", "busy", "span", "share", "starved", "queue"]
     return Block("Devices", columns, rows, frozenset({0, 1}), notes)
 
 
@@ -235,16 +237,16 @@ def streams(report: ReportData, top: int) -> Block | None:
         return None
     rows = [
         [
-            f"{s.device}/{s.stream} {s.owner}".strip(), show.count(s.activities), show.us(s.gap_p50_us), show.us(s.gap_total_us),
+            f"{s.device}/{s.stream} {s.owner}".strip(), show.count(s.activities), show.time(s.gap_p50_us), show.time(s.gap_total_us),
             *([show.NA] * 4 if not s.clocks_agree else
-              [show.us(s.host_wait_us), show.us(s.sync_wait_us), show.us(s.launch_wait_us), show.count(s.starved)]),
+              [show.time(s.host_wait_us), show.time(s.sync_wait_us), show.time(s.launch_wait_us), show.count(s.starved)]),
             show.NA if not s.clocks_agree or s.queue_depth_p50 is None else f"{show.count(s.queue_depth_p50)} / {s.queue_depth_max}",
         ]
         for s in report.streams[:top]
     ]  # fmt: skip
     notes = [
         f"stream {s.device}/{s.stream}: {show.plural(s.overlaps, 'row')} start before their predecessor ends, by up to "
-        f"{show.us(s.overlap_max_us)} us (dependent launch)"
+        f"{show.time(s.overlap_max_us)} (dependent launch)"
         for s in report.streams[:top]
         if s.overlaps
     ]
@@ -260,7 +262,7 @@ def streams(report: ReportData, top: int) -> Block | None:
         "starved",
         "depth p50/max",
     ]
-    return Block("Streams (us)", columns, rows, notes=notes)
+    return Block("Streams", columns, rows, notes=notes)
 
 
 def threads(report: ReportData, top: int) -> Block | None:
@@ -269,8 +271,8 @@ def threads(report: ReportData, top: int) -> Block | None:
         return None
     rows = [
         [
-            t.thread, show.count(t.launches), show.us(t.dispatch_p50_us), show.us(t.dispatch_p90_us), show.us(t.steady_dispatch_p50_us),
-            show.count(t.steady_intervals), show.us(t.kernel_dispatch_p50_us), show.count(t.kernel_launches),
+            t.thread, show.count(t.launches), show.time(t.dispatch_p50_us), show.time(t.dispatch_p90_us), show.time(t.steady_dispatch_p50_us),
+            show.count(t.steady_intervals), show.time(t.kernel_dispatch_p50_us), show.count(t.kernel_launches),
         ]
         for t in report.threads[:top]
     ]  # fmt: skip
@@ -281,7 +283,7 @@ def threads(report: ReportData, top: int) -> Block | None:
     ]
     notes += _hidden(report.threads, top, "thread")
     columns = ["thread", "launches", "p50", "p90", "steady p50", "steady n", "kernel launches p50", "n"]
-    return Block("Dispatch (launch to launch, us)", columns, rows, notes=notes)
+    return Block("Dispatch (launch to launch)", columns, rows, notes=notes)
 
 
 def idle(report: ReportData, top: int = 20) -> Block | None:
@@ -293,30 +295,30 @@ def idle(report: ReportData, top: int = 20) -> Block | None:
     judged = report.clock.state != "disagree"
     rows = [
         [
-            f"{i.device} {i.owner}".strip(), show.us(i.idle_us), show.percent(i.idle_share), f"{i.long_pauses} / {show.us(i.long_us)}",
-            f"{i.short_gaps} / {show.us(i.short_us)}",
-            f"{i.late_launches} / {show.us(i.late_us)}" if judged else show.NA,
-            f"{show.us(i.host_us)} ({show.us(i.sync_us)})" if judged else show.NA,
-            show.us(i.launch_us) if judged else show.NA,
+            f"{i.device} {i.owner}".strip(), show.time(i.idle_us), show.percent(i.idle_share), f"{i.long_pauses} / {show.time(i.long_us)}",
+            f"{i.short_gaps} / {show.time(i.short_us)}",
+            f"{i.late_launches} / {show.time(i.late_us)}" if judged else show.NA,
+            f"{show.time(i.host_us)} ({show.time(i.sync_us)})" if judged else show.NA,
+            show.time(i.launch_us) if judged else show.NA,
         ]
         for i in with_idle
     ]  # fmt: skip
     notes = [
-        f"long pause: over {show.us(with_idle[0].long_limit_us)} us; late: a short gap in which the host had not called yet"
+        f"long pause: over {show.time(with_idle[0].long_limit_us)}; late: a short gap in which the host had not called yet"
     ]
     notes += _hidden(every, top, "device")
     unattributed = sum(i.unattributed_us for i in every)
     if unattributed:
-        notes.append(f"{show.us(unattributed)} us of idle time end with a row that has no launch: not attributed")
+        notes.append(f"{show.time(unattributed)} of idle time end with a row that has no launch: not attributed")
     columns = [
         "device",
-        "idle us",
+        "idle",
         "of span",
-        "long pauses n / us",
-        "short gaps n / us",
-        "late n / us",
-        "host (sync) us",
-        "launch us",
+        "long pauses n / time",
+        "short gaps n / time",
+        "late n / time",
+        "host (sync)",
+        "launch",
     ]
     return Block("Idle anatomy", columns, rows, notes=notes)
 
@@ -329,9 +331,9 @@ def pauses(report: ReportData, limit: int = 5) -> Block | None:
     shown = device.pauses[: min(limit, device.long_pauses)]
     if not shown:
         return None
-    rows = [[show.us(p.at_us), show.us(p.length_us), p.cause, p.before, p.after] for p in shown]
+    rows = [[show.moment(p.at_us), show.time(p.length_us), p.cause, p.before, p.after] for p in shown]
     title = f"Longest pauses of device {device.device} ({len(rows)} of {device.long_pauses})"
-    return Block(title, ["at us", "us", "waits for", "after", "before"], rows, frozenset({2, 3, 4}))
+    return Block(title, ["at", "length", "waits for", "after", "before"], rows, frozenset({2, 3, 4}))
 
 
 def _hidden(rows: Sequence[object], top: int, word: str, words: str = "") -> list[str]:
@@ -391,7 +393,7 @@ def clock_line(report: ReportData) -> str:
     clock = report.clock
     if clock.state in ("agree", "unknown"):
         return ""
-    return f"clocks: {clock.state}, {clock.early} of {clock.launches} launches start before their call, by up to {show.us(clock.skew_us)} us"
+    return f"clocks: {clock.state}, {clock.early} of {clock.launches} launches start before their call, by up to {show.time(clock.skew_us)}"
 
 
 def conditions(report: ReportData) -> str:

@@ -73,14 +73,14 @@ def operations(report: ReportData) -> Block | None:
     short = blocks.short_names(report)
     rows = [
         [
-            short.get(op.name, op.name), show.count(op.iterations), show.us(op.self_time_p50_us), show.us(op.dispatch_p50_us),
-            show.us(op.readings.get("event_pair")), show.us(op.readings.get("wall_sync_each")), show.queue(op.queue, op.grade),
+            short.get(op.name, op.name), show.count(op.iterations), show.time(op.self_time_p50_us), show.time(op.dispatch_p50_us),
+            show.time(op.readings.get("event_pair")), show.time(op.readings.get("wall_sync_each")), show.queue(op.queue, op.grade),
         ]
         for op in with_work[:OPERATIONS]
     ]  # fmt: skip
     columns = ["operation", "calls", "self", "dispatch", "event pair", "wall, synced", "queue"]
     shown = _of(len(rows), len(report.ops))
-    title = f"Operations ({shown}us per call; other timers: --section timers)"
+    title = f"Operations ({shown}per call; other timers: --section timers)"
     return Block(title, columns, rows, compact=True)
 
 
@@ -113,14 +113,14 @@ def kernels(report: ReportData, most: int, width: int) -> Block | None:
             [
                 (first.short_name.strip() or "(no name)") + (f" ({variants} cfg)" if variants else ""), _span(k.p50_us for k in same),
                 *([_span(k.exclusive_p50_us for k in same)] if adds else []), show.count(sum(k.count for k in same)),
-                show.percent(sum(k.share for k in same)), *([show.us(first.dispatch_p50_us)] if dispatch else []),
+                show.percent(sum(k.share for k in same)), *([show.time(first.dispatch_p50_us)] if dispatch else []),
                 _span(k.event_reading_us for k in same), queues.pop() if len(queues) == 1 else "differs",
                 *([show.count(len(same))] if several else []),
             ]
         )  # fmt: skip
     shown = _of(len(rows), len(every))
     part = f"{show.percent(sum(k.share for same in large for k in same))} of kernel time, " if shown else ""
-    title = f"Kernels ({shown}{part}median us; all: --section kernels)"
+    title = f"Kernels ({shown}{part}medians; all: --section kernels)"
     columns = [
         "kernel", "self", *(["adds"] if adds else []), "calls", "share", *(["dispatch"] if dispatch else []), "event pair", "queue",
         *(["devices"] if several else []),
@@ -133,8 +133,8 @@ def _span(values: Iterable[float | None]) -> str:
     known = [v for v in values if v is not None]
     if not known:
         return show.NA
-    low, high = show.us(min(known)), show.us(max(known))
-    return low if low == high else f"{low}-{high}"
+    low, high = show.time(min(known)), show.time(max(known))
+    return low if low == high else show.time_interval((min(known), max(known)))
 
 
 def findings(report: ReportData) -> Block | Lines:

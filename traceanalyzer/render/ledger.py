@@ -199,7 +199,7 @@ def _causes(rows: list[LedgerRow], short: dict[str, str], width: int, most: int)
     cells = [
         [
             word(item.class_), named(item, short), show.duration(item.us), show.percent(item.share), when(item),
-            *([f"{item.example_at_us:,.0f} us"] if place else []),
+            *([show.moment(round(item.example_at_us))] if place else []),
             *([device(row).removeprefix("device ")] if several else []),
         ]
         for row, item in found
@@ -233,7 +233,7 @@ def full_ledger(report: ReportData, top: int) -> list[Part]:
     for row in every[:top]:
         window = "" if row.window == "span" else f", calls of {terminal(row.window, 60)}"
         cells = [
-            [word(c), c, show.us(us), show.percent(us / row.span_us)] for c, us in row.classes.items() if row.span_us
+            [word(c), c, show.time(us), show.percent(us / row.span_us)] for c, us in row.classes.items() if row.span_us
         ]
         notes = [", ".join(parts)] if (parts := drained(row)) else []
         notes += [
@@ -242,7 +242,7 @@ def full_ledger(report: ReportData, top: int) -> list[Part]:
         notes += _margins(row) if row.window == "span" else []
         title = f"Time ledger of {device(row)}{window} ({show.duration(row.span_us)})"
         found.append(
-            Block(title, ["class", "in JSON", "us", "share"], cells, frozenset(), notes, labels=frozenset({0, 1}))
+            Block(title, ["class", "in JSON", "time", "share"], cells, frozenset(), notes, labels=frozenset({0, 1}))
         )
         if row.window == "span" and row.items:
             found.append(_items(row, top, short))
@@ -256,14 +256,14 @@ def full_ledger(report: ReportData, top: int) -> list[Part]:
 def _items(row: LedgerRow, top: int, short: dict[str, str]) -> Block:
     cells = [
         [
-            word(i.class_), named(i, short), show.us(i.us), show.percent(i.share), show.count(i.count), show.us(i.longest_us), when(i),
-            f"{i.example_at_us:,.0f}", short.get(i.before, i.before),
+            word(i.class_), named(i, short), show.time(i.us), show.percent(i.share), show.count(i.count), show.time(i.longest_us), when(i),
+            show.moment(round(i.example_at_us)), short.get(i.before, i.before),
         ]
         for i in row.items[:top]
     ]  # fmt: skip
     more = len(row.items) - top + row.items_left_out
     notes = [f"{show.plural(more, 'more cause')} (the largest in JSON)"] if more > 0 else []
-    columns = ["cause", "what", "us", "share", "times", "longest", "when", "longest at us", "row after it"]
+    columns = ["cause", "what", "cost", "share", "times", "longest", "when", "longest at", "row after it"]
     return Block(f"Causes on {device(row)}", columns, cells, frozenset({1, 8}), notes, labels=frozenset({0, 6}))
 
 

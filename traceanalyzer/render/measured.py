@@ -47,14 +47,14 @@ def _block(capture: Sidecar, record: OperationRecord, op: OpRow | None) -> Block
         form = predicted.get(p.protocol)
         error = f"{number_text.change(form / p.p50_us - 1)}" if form is not None and p.p50_us else show.NA
         rows.append(
-            [TITLES.get(p.protocol, p.protocol), "mixed" if p.column == "neither" else p.column, show.us(p.p50_us), show.interval(p.ci95_us), show.count(p.n), show.us(form), error]
+            [TITLES.get(p.protocol, p.protocol), "mixed" if p.column == "neither" else p.column, show.time(p.p50_us), show.time_interval(p.ci95_us), show.count(p.n), show.time(form), error]
         )  # fmt: skip
     notes = [WRONG + ": " + _correctness(record)] if wrong else [_correctness(record)]
     notes.append(_warm_up(record))
     if record.inflation is not None:
         i = record.inflation
         notes.append(
-            f"profiler: a call takes the host {show.us(i.profiled_us)} us under it, {show.us(i.unprofiled_us)} us without ({show.ratio(i.ratio)})"
+            f"profiler: a call takes the host {show.time(i.profiled_us)} under it, {show.time(i.unprofiled_us)} without ({show.ratio(i.ratio)})"
         )
     notes.append(f"cross-check: {record.agreement.explanation}")
     silent: dict[str, list[str]] = {}
@@ -67,7 +67,7 @@ def _block(capture: Sidecar, record: OperationRecord, op: OpRow | None) -> Block
     notes += [f"note: {n}" for n in capture.notes[:_NOTES]]
     kind, name = capture.device.kind, capture.device.name
     device = f"{name} ({kind})" if name and kind not in name.lower() else name or kind
-    title = f"Measured: {record.name} on {device} (per call, us)"
+    title = f"Measured: {record.name} on {device} (per call)"
     columns = ["protocol", "answers", "p50", "95% CI", "n", "model predicts", "error"]
     if not predicted:
         columns, rows = columns[:5], [row[:5] for row in rows]
@@ -112,7 +112,7 @@ def conditions_lines(capture: Sidecar | None) -> list[str]:
     if capture.clocks:
         lines += [
             f"clocks {c.when}: SM {show.count(c.sm_clock_mhz)} of {show.count(c.max_sm_clock_mhz)} MHz, "
-            f"{show.us(c.power_w)} W of {show.us(c.power_limit_w)} W, {show.count(c.temperature_c)} C"
+            f"{show.time(c.power_w)} W of {show.time(c.power_limit_w)} W, {show.count(c.temperature_c)} C"
             + (f", held down by {', '.join(c.throttle_reasons)}" if c.throttle_reasons else "")
             for c in capture.clocks[:_CLOCKS]
         ]

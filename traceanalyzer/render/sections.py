@@ -72,7 +72,7 @@ def _finding(finding: FindingRow, short: dict[str, str]) -> list[Line]:
     if finding.numbers:
         lines.append(Line(f"numbers: {blocks.numbers(finding)}", indent=4, limit=_NOTE))
     for row in finding.evidence[:_EVIDENCE]:
-        length = f", {show.us(row.dur_us)} us long" if row.dur_us is not None else ""
+        length = f", {show.time(row.dur_us)} long" if row.dur_us is not None else ""
         note = f": {row.note}" if row.note else ""
         name = _shown(short.get(row.what, row.what))
         lines.append(Line(f"at {row.at_us:,.3f} us{length}: {name}{note}", indent=4, limit=_NOTE))

@@ -61,7 +61,7 @@ def slowest(step: StepRow) -> str:
     slow = step.slowest
     if slow.over_p50_us < _SLOW * step.p50_us:
         return ""
-    text = f"slowest: the {show.nth(slow.index + 1)}, at {slow.at_us:,.0f} us: {show.duration(slow.us)}, {show.duration(slow.over_p50_us)} over the median"
+    text = f"slowest: the {show.nth(slow.index + 1)}, at {show.moment(round(slow.at_us))}: {show.duration(slow.us)}, {show.duration(slow.over_p50_us)} over the median"
     if slow.cause and slow.cause_us is not None:
         name = terminal(slow.cause_name, _NAME)
         what = "host work outside of the device's span" if slow.cause == "outside" else word(slow.cause)

@@ -55,7 +55,7 @@ def parts(row: LedgerRow) -> list[str]:
 
 
 def _unit(row: LedgerRow) -> str:
-    return "step" if row.unit.startswith("ProfilerStep") else "call"
+    return row.unit_kind or "call"
 
 
 def best(row: LedgerRow) -> str:
@@ -74,7 +74,7 @@ def table(row: LedgerRow, device: str) -> Block | None:
     judged = [w for w in row.worth if w.factor is not None]
     cells = [
         [
-            word(w.change), w.change.partition(":")[0], show.us(w.period_us), show.us(w.now_us), show.ratio(w.factor),
+            word(w.change), w.change.partition(":")[0], show.time(w.period_us), show.time(w.now_us), show.ratio(w.factor),
             _behind(w.behind) if w.behind else "",
         ]
         for w in judged
@@ -89,7 +89,7 @@ def table(row: LedgerRow, device: str) -> Block | None:
             f"replays of {show.plural(row.worth_units, _unit(row))}; one-time costs are left out; worths do not add",
             "hidden by: the change is worth nothing until that is gone too",
         ]
-    columns = ["change", "in JSON", "period us", "now us", "factor", "hidden by"]
+    columns = ["change", "in JSON", "period", "now", "factor", "hidden by"]
     title = f"What a change would be worth on {device}"
     return Block(title, columns, cells, frozenset(), notes, labels=frozenset({0, 1, 5}))
 

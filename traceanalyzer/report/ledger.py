@@ -43,7 +43,8 @@ def _row(analysis: Analysis, ledger: DeviceLedger, clean: Callable[[str], str]) 
         items_left_out=max(0, len(found) - MOST_ITEMS),
         worth=worth_rows(ledger.worth, clean),
         worth_units=0 if ledger.worth.reason else ledger.worth.units,
-        unit=clean(ledger.unit),
+        unit=clean(ledger.unit.name) if ledger.unit else "",
+        unit_kind=str(ledger.unit.kind) if ledger.unit else "",
     )
 
 

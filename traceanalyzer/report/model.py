@@ -288,7 +288,8 @@ class LedgerRow:
     ``window`` is ``span`` or the name of an operation: from the first row of its first call to the first row of its last.
     before_first_us and after_last_us (with their classes) are the host's recorded time outside of the span, None for operations.
     ``items`` are the largest causes; items_left_out counts the others. ``worth`` has what changes would be worth to the units of the
-    run, of which worth_units were replayed; ``unit`` is the name of the operation whose calls they are, or ``ProfilerStep``.
+    run, of which worth_units were replayed; ``unit`` is the name of the operation whose calls they are (or ``ProfilerStep``), ``unit_kind`` what
+    one is: step, call (a range tells it apart) or iteration (a pattern of few kernels).
     """
 
     device: int
@@ -307,6 +308,7 @@ class LedgerRow:
     worth: list[WorthRow]
     worth_units: int
     unit: str = ""
+    unit_kind: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ instant is called is defined in docs/ledger.md.
 from traceanalyzer.analysis.ledger.classes import BUSY, DrainedBy, LedgerClass, family_of
 from traceanalyzer.analysis.ledger.device import DeviceLedger, LedgerMaker
 from traceanalyzer.analysis.ledger.items import LedgerItem, clipped, items
-from traceanalyzer.analysis.ledger.worth import ChangeWorth, Timeline, Worth
+from traceanalyzer.analysis.ledger.worth import ChangeWorth, Timeline, Unit, UnitKind, Worth
 
 __all__ = [
-    "BUSY", "ChangeWorth", "DeviceLedger", "DrainedBy", "LedgerClass", "LedgerItem", "LedgerMaker", "Timeline", "Worth", "clipped", "family_of",
-    "items",
+    "BUSY", "ChangeWorth", "DeviceLedger", "DrainedBy", "LedgerClass", "LedgerItem", "LedgerMaker", "Timeline", "Unit", "UnitKind",
+    "Worth", "clipped", "family_of", "items",
 ]  # fmt: skip

@@ -23,7 +23,7 @@ from traceanalyzer.analysis.ledger.idle import (
     unrecorded_launches,
 )
 from traceanalyzer.analysis.ledger.sweep import cut
-from traceanalyzer.analysis.ledger.worth import Timeline, Worth
+from traceanalyzer.analysis.ledger.worth import Timeline, Unit, Worth
 from traceanalyzer.analysis.recurrence import Recurrence, recurrence
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int8, Int64, Trace
 
@@ -66,7 +66,7 @@ class DeviceLedger:
         idle: the idle intervals.
         limit_ns: the longest time from call to start that still counts as launch latency.
         names: gives the text of a name's number.
-        unit: name of the operation whose calls (or of the profiler's steps, which) are the units, empty where nothing repeats.
+        unit: what the units of the run are, None where nothing repeats.
         unit_starts_ns: first instant of each unit (call of the operation with most device rows), empty where nothing repeats.
         replay, find_lines: find ``worth`` and ``lines`` when they are first asked for.
         made: what was computed from the segments when it was first asked for.
@@ -91,7 +91,7 @@ class DeviceLedger:
     names: Names
     before_first: HostStretch = NO_STRETCH
     after_last: HostStretch = NO_STRETCH
-    unit: str = ""
+    unit: Unit | None = None
     unit_starts_ns: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     replay: Callable[[], Worth] = _nothing_repeats
     replay_with: Callable[[str], Timeline | str] = _no_timeline

@@ -4,7 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.tables import Int64
+
+
+class UnitKind(StrEnum):
+    """What the units of a run are: steps of a program, calls of an operation (a range tells them apart), or repeats of a few launches."""
+
+    STEP = "step"
+    CALL = "call"
+    ITERATION = "iteration"
+
+
+STEP_KERNELS = 50
+"""Kernels from which a pattern that repeats is a step of a model."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is replayed: ``name`` is that of the operation, ``kernels`` how many kernels one has (rounded)."""
+
+    kind: UnitKind
+    name: str
+    kernels: int
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,10 @@ class WorthMaker:
                 if abs(own - then) > PERIOD_WITHIN * then:
                     result.append(ChangeWorth(change, None, None, None, reason=WORKERS))
                     continue
-            result.append(ChangeWorth(change, then, now, now / then if then > 0 else None))
+            if then <= 0 or now <= 0:
+                result.append(ChangeWorth(change, None, None, None, reason="nothing of the period would be left"))
+                continue
+            result.append(ChangeWorth(change, then, now, now / then))
         return [self._behind(c, programs, result, built, halved, now) for c in result]
 
     def _behind(
