@@ -352,7 +352,9 @@ def test_the_command_end_to_end(tmp_path):
     loop(tmp_path / "traces" / "a.json")
     (tmp_path / "traces" / "b.json").write_text("{")
     run = CliRunner().invoke(cli, ["fleet", str(tmp_path / "traces"), "-o", str(tmp_path / "out"), "--jobs", "1"])
-    assert run.exit_code == 0 and "2 traces: 1 analysed, 0 done before, 1 faults" in run.stderr
+    assert run.exit_code == 0 and "2 traces: 1 analysed, 0 done before, 1 fault (" in run.stderr
+    again = CliRunner().invoke(cli, ["fleet", str(tmp_path / "traces"), "-o", str(tmp_path / "out"), "--jobs", "1"])
+    assert "0 analysed, 2 done before (1 of them faults: --retry-faults)" in again.stderr
     shown = CliRunner().invoke(cli, ["fleet", "show", str(tmp_path / "out")])
     assert shown.exit_code == 0 and "1 run" in shown.output
 

@@ -101,3 +101,11 @@ def test_other_ways_to_wait_are_no_dispatch_either(tmp_path, wait):
     op = op_of(tmp_path, built)
     assert op.symbols.total_dispatch == pytest.approx(220_000, abs=5_000)
     assert op.readings["wall_sync_each"] <= 1.05 * np.median(op.period_ns)
+
+
+def test_a_device_whose_rows_all_have_length_0_has_steps_that_are_all_margin(tmp_path):
+    builder = trace()
+    for n in range(3):
+        builder.range(f"ProfilerStep#{n}", 1000 + 100 * n, 80).call(1010 + 100 * n, 1030 + 100 * n, 0)
+    (step,) = ta.analyze(builder.write(tmp_path / "t.json")).data.steps
+    assert step.n == 3 and not step.busy_p50_us

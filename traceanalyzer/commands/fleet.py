@@ -19,6 +19,7 @@ from traceanalyzer.errors import ExitCode
 from traceanalyzer.interrupts import cleaning_up
 from traceanalyzer.options import AnalysisOptions, ReadLimits
 from traceanalyzer.render.base import RenderSettings, names, render
+from traceanalyzer.render.format import plural
 from traceanalyzer.render.formats import FLEET, FLEET_QUERY
 
 if TYPE_CHECKING:
@@ -124,9 +125,10 @@ def run(
         found = run_fleet(traces, options, tell)
     faults = sum(found.faults.values())
     kinds = ", ".join(f"{code} {n}" for code, n in found.faults.most_common(4))
+    before = f" ({found.skipped_faults:,} of them faults: --retry-faults)" if found.skipped_faults else ""
     click.echo(
-        f"{found.total:,} traces: {found.analysed:,} analysed, {found.skipped:,} done before, {faults:,} faults{f' ({kinds})' if kinds else ''}; "
-        f"next: traceanalyze fleet show {output}",
+        f"{plural(found.total, 'trace')}: {found.analysed:,} analysed, {found.skipped:,} done before{before}, "
+        f"{plural(faults, 'fault')}{f' ({kinds})' if kinds else ''}; next: traceanalyze fleet show {output}",
         err=True,
     )
     if fail_on is not None and any(found.levels[level] for level in LEVELS[LEVELS.index(fail_on) :]):

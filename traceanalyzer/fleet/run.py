@@ -39,10 +39,11 @@ class Runner(Protocol):
 
 @dataclass
 class Progress:
-    """How far a fleet is: ``skipped`` were done before, ``faults`` counts by code, ``levels`` findings by severity (skipped traces too)."""
+    """How far a fleet is: ``skipped`` were done before (``skipped_faults`` of them faults), ``faults`` counts by code, ``levels`` findings by severity (skipped traces too)."""
 
     total: int = 0
     skipped: int = 0
+    skipped_faults: int = 0
     analysed: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     levels: Counter[str] = field(default_factory=Counter)
@@ -121,7 +122,8 @@ def _todo(store: Store, found: list[Source], options: FleetOptions) -> tuple[lis
     }
     store.drop(again)
     todo = [s for s in found if s.run not in done or s.run in again]
-    progress = Progress(total=len(found), skipped=len(found) - len(todo))
+    old = sum(1 for s in found if s.run in done and s.run not in again and done[s.run][1])
+    progress = Progress(total=len(found), skipped=len(found) - len(todo), skipped_faults=old)
     return todo, progress
 
 
