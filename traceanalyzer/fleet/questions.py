@@ -70,7 +70,7 @@ class Questions:
                 raise TraceFormatError(
                     "bad_results",
                     f"'{table}/{missing.name}' of the results is not there",
-                    hint="make them again with --fresh",
+                    hint="ask again if fleet is at work, else make them again with --fresh",
                 )
             schema = schema_of(table).remove_metadata()
             shown = (
