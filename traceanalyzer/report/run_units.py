@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from traceanalyzer.analysis import stats, steadiness
+from traceanalyzer.analysis.compare.statistics import median_dependence
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.units.find import units
 from traceanalyzer.analysis.units.model import UnitLedger
@@ -74,6 +75,9 @@ def _series(values: Int64) -> UnitSeries:
     n = min(len(values), PER_SERIES)
     at = np.linspace(0, len(values) - 1, n).round().astype(np.int64) if n else np.empty(0, dtype=np.int64)
     middle, lag = stats.median(values), steadiness.lag_one(values)
+    if lag is not None and n < len(values):
+        # those who read the thinned values cannot see it
+        lag = max(lag, median_dependence(values))
     return UnitSeries(
         n=len(values),
         p50_us=None if middle is None else round(middle / 1000, 6),

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class UnitSeries:
-    """One time of a unit: ``n`` values in all, their median, at most 256 of them in order, and their lag-1 autocorrelation."""
+    """One time of a unit: ``n`` values in all, their median, at most 256 of them in order, and their lag-1 autocorrelation.
+
+    Of over 256 values ``lag_one`` is the larger of that and of what the values under the median say, which long values do not hide.
+    """
 
     n: int
     p50_us: float | None

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from traceanalyzer.analysis.compare.few import FEW, compare_few
+from traceanalyzer.analysis.compare.comparability import SAME_WORK
+from traceanalyzer.analysis.compare.few import FEW, LONG_STEPS, PRIOR_SCATTER, compare_few
 from traceanalyzer.analysis.compare.ledger_terms import LedgerChange, ledger_change
 from traceanalyzer.analysis.compare.matching import FEW_KERNELS
 from traceanalyzer.analysis.compare.pairing import UnitPair
@@ -19,6 +20,7 @@ from traceanalyzer.analysis.units.model import CAPTURED, WHOLE
 
 METRICS = ("period", "busy", "self")
 LEAST_PERIODS = 2
+_SAME_LAUNCHES = 0.05
 OVERLAP = 0.01
 """Exclusive time under self-time by more than this: rows of one stream overlap, and self-time holds waiting."""
 
@@ -71,9 +73,10 @@ def unit_result(pair: UnitPair, same_within: float, metric: str | None = None, s
         "self": (base.exclusive, head.exclusive, ""),
     }
     found = {}
+    alike = _same_launches(pair)
     for n, (name, (x, y, basis)) in enumerate(series.items()):
         if x.count and y.count:
-            found[name] = _measured(name, x, _scaled(y, scale), same_within, stream * len(series) + n, basis)
+            found[name] = _measured(name, x, _scaled(y, scale), same_within, stream * len(series) + n, basis, alike)
     if "other-work" in pair.caveats:
         found = {name: replace(m, verdict="UNDECIDED") for name, m in found.items()}
     step = not (base.method == head.method == CAPTURED) and max(base.kernels, head.kernels) > FEW_KERNELS
@@ -102,9 +105,16 @@ def _scaled(times: Times, scale: float) -> Times:
     return replace(times, p50_ns=times.p50_ns / scale, values=np.asarray(times.values, dtype=np.float64) / scale)
 
 
-def _measured(name: str, base: Times, head: Times, within: float, stream: int, basis: str) -> Measured:
+def _same_launches(pair: UnitPair) -> bool:
+    """Return whether both sides launch the same work in as many calls, so that only chance or the machine tells them apart."""
+    launches = (pair.base.launches, pair.head.launches / pair.work.scale)
+    return pair.work.least >= SAME_WORK and min(launches) >= (1 - _SAME_LAUNCHES) * max(launches)
+
+
+def _measured(name: str, base: Times, head: Times, within: float, stream: int, basis: str, alike: bool) -> Measured:
     if min(base.count, head.count) < FEW and max(len(base.values), len(head.values)):
-        ratio, verdict = compare_few(base, head, within)
+        prior = LONG_STEPS if name == "period" and alike else PRIOR_SCATTER
+        ratio, verdict = compare_few(base, head, within, alike, prior)
         return Measured(name, base, head, ratio, verdict, True, basis)
     ratio = compare_medians(base, head, within, 100 + stream)
     verdict = verdict_of(ratio, within)

@@ -74,7 +74,7 @@ def _doubt(main: UnitRatio) -> str:
         low, high = main.ratio_range
         n = f"n {main.base_n} and {main.head_n}"
         if main.base_n == main.head_n == 1:
-            return "one value a side has no scatter of its own, and under about 15 % may be chance"
+            return "one value a side has no scatter of its own, and such a difference may be chance"
         return f"not beyond the scatter (from {low:.3g} to {high:.3g} of base over all pairs of values, {n})"
     if main.ratio_ci95 is None:
         return main.reason or "no interval"
