@@ -99,7 +99,7 @@ def test_captures_of_other_operations_without_inputs_in_common_are_not_paired(tm
     base = write(tmp_path / "a.json", sidecar(record("quick", inputs={}, protocols=protocols)), name="quick")
     head = write(tmp_path / "b.json", sidecar(record("slow", inputs={}, protocols=protocols)), name="slow")
     data = ta.compare(base, head).data
-    assert data.verdict.status == "cannot-judge" and "--unit BASE=HEAD" in data.verdict.headline
+    assert data.verdict.status == "cannot-judge" and "--unit=quick=slow" in data.verdict.headline
     assert {op.status for op in data.ops} == {"gone", "new"} and not data.units
     asked = ta.compare(base, head, unit=("quick", "slow")).data
     assert asked.verdict.status in ("same", "undecided") and asked.ops[0].status == "matched"

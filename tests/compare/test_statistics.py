@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.compare_coverage import KINDS, SIZES, study, times
+from benchmarks.compare_coverage import FEW_SIZES, KINDS, SIZES, study, times
 from traceanalyzer.analysis.compare.statistics import (
     Times,
     clock_step,
@@ -41,6 +41,21 @@ def test_the_interval_covers_and_equal_pairs_are_not_called_different(kind):
     assert coverage > 0.90
     assert kind.title in CONSERVATIVE or coverage < 0.99
     assert sum(f.false for f in found) / sum(f.equal for f in found) < 0.05
+
+
+@pytest.mark.parametrize("title", ["steps of a model", "two-thread steps"])
+def test_dependence_that_long_steps_hide_is_in_the_interval(title):
+    kind = next(k for k in KINDS if k.title == title)
+    found = [study(kind, sizes, 150, np.random.default_rng(11)) for sizes in ((30, 30), (100, 100))]
+    # 600 pairs: three standard errors under 95 %
+    assert sum(f.covered for f in found) / 600 > 0.923
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.title)
+def test_few_repeats_of_one_program_are_called_different_in_under_one_of_twenty_pairs(kind):
+    found = [study(kind, sizes, 60, np.random.default_rng(7)) for sizes in FEW_SIZES]
+    equal = sum(f.equal for f in found)
+    assert equal == 300 and sum(f.false for f in found) / equal < 0.05 + 3 * (0.05 * 0.95 / equal) ** 0.5
 
 
 def test_the_interval_is_that_of_scipys_bootstrap_for_independent_values():

@@ -5,6 +5,7 @@ Never because nothing else is left: a name, what was captured for the same input
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +19,8 @@ LITTLE = 0.2
 """Below this share of work in common, and without a name in common, not even the whole traces are compared."""
 HOLDS = 0.5
 """A unit that holds less of the device's time than this stands behind one that holds more."""
+SAME_OPERATORS = 0.8
+"""Units that run this share of their operator calls both are the same work whatever their kernels are called."""
 _MOST = 24
 _ANYONES = ("enumerate(DataLoader)", "Optimizer.")
 """Names that PyTorch gives whatever the model: alone they are no evidence."""
@@ -26,10 +29,11 @@ _NAMED = (STEP, NAMED, MARK)
 
 @dataclass(frozen=True)
 class UnitPair:
-    """Two units that are compared. ``evidence``: asked, name, inputs, work or whole. ``caveats`` are codes of doubts.
+    """Two units that are compared. ``evidence``: asked, name, inputs, work, operators or whole. ``caveats`` are codes of doubts.
 
     ``operators``: share of the framework's operator calls that both have. ``other-work``: the name is one that every run has, and neither
-    kernels nor operators are shared; ``little-work``: under half of the work is shared; ``little-time``: a unit holds under half of its device's time;
+    kernels nor operators are shared; ``little-work``: under half of the work is shared;
+    ``other-kernels``: only the operators are shared, the kernels have other names; ``little-time``: a unit holds under half of its device's time;
     ``scaled``: one side does the work more often, and its times are divided by that.
     """
 
@@ -82,12 +86,25 @@ def pair_units(
     whole = _whole(base, head)
     if whole.work.least >= SHARED_WORK or (whole.work.least >= LITTLE and _alike(base, head)):
         return Pairing([whole], units=names)
+    if (by_operators := _by_operators(base, head)) is not None:
+        return Pairing([by_operators], units=names)
     return Pairing([], "work", whole.work.share, names)
 
 
 def unit_names(side: Sequence[UnitSide]) -> list[str]:
     """Return the names of a side's units, the whole trace left out."""
     return list(dict.fromkeys(u.name for u in side if u.method != WHOLE))
+
+
+def distinct_part(name: str, names: Sequence[str]) -> str:
+    """Return a short part of a name that no other of the names contains and that ``--unit`` takes: without equals signs or blanks."""
+    pieces = [p for p in re.split(r"[=\s\x00-\x1f\x7f]", name) if p]
+    for length in (24, 40, 200):
+        for piece in sorted(pieces, key=lambda p: -min(len(p), length)):
+            part = piece[:length]
+            if sum(part in n for n in names) == 1:
+                return part
+    return max(pieces or [name], key=len)[:40]
 
 
 def unit_called(side: Sequence[UnitSide], name: str, which: str) -> UnitSide:
@@ -112,6 +129,8 @@ def _pair(base: UnitSide, head: UnitSide, evidence: str, scaled: bool = False) -
         caveats.append("little-work")
     if min(base.coverage, head.coverage) < HOLDS:
         caveats.append("little-time")
+    if evidence == "operators":
+        caveats.append("other-kernels")
     if work.scale != 1.0:
         caveats.append("scaled")
     return UnitPair(base, head, evidence, work, tuple(caveats), operators)
@@ -173,6 +192,25 @@ def _by_work(base: Sequence[UnitSide], head: Sequence[UnitSide]) -> UnitPair | N
             order = (least >= HOLDS, min(mine.repeats, other.repeats) > 1, round(pair.work.least, 1), least)
             if best is None or order > best[0]:
                 best = (order, pair)
+    return best[1] if best is not None else None
+
+
+def _by_operators(base: Sequence[UnitSide], head: Sequence[UnitSide]) -> UnitPair | None:
+    """Return the pair of units that run the same operators of the framework equally often, where most kernels have other names.
+
+    Among those that hold most of the device's time; whole traces too, which have to run them as often.
+    """
+    best: tuple[tuple[bool, float, float], UnitPair] | None = None
+    for mine in base[:_MOST]:
+        for other in head[:_MOST]:
+            if (mine.method == WHOLE) != (other.method == WHOLE) or min(mine.coverage, other.coverage) < HOLDS:
+                continue
+            shared = shared_operators(mine.operators, other.operators)
+            if shared < SAME_OPERATORS:
+                continue
+            order = (mine.method != WHOLE, round(shared, 1), min(mine.coverage, other.coverage))
+            if best is None or order > best[0]:
+                best = (order, _pair(mine, other, "operators"))
     return best[1] if best is not None else None
 
 

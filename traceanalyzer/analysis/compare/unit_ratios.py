@@ -74,9 +74,12 @@ def unit_result(pair: UnitPair, same_within: float, metric: str | None = None, s
     }
     found = {}
     alike = _same_launches(pair)
+    single = LONG_STEPS if alike and WHOLE not in (base.method, head.method) else PRIOR_SCATTER
     for n, (name, (x, y, basis)) in enumerate(series.items()):
         if x.count and y.count:
-            found[name] = _measured(name, x, _scaled(y, scale), same_within, stream * len(series) + n, basis, alike)
+            found[name] = _measured(
+                name, x, _scaled(y, scale), same_within, stream * len(series) + n, basis, alike, single
+            )
     if "other-work" in pair.caveats:
         found = {name: replace(m, verdict="UNDECIDED") for name, m in found.items()}
     step = not (base.method == head.method == CAPTURED) and max(base.kernels, head.kernels) > FEW_KERNELS
@@ -111,10 +114,12 @@ def _same_launches(pair: UnitPair) -> bool:
     return pair.work.least >= SAME_WORK and min(launches) >= (1 - _SAME_LAUNCHES) * max(launches)
 
 
-def _measured(name: str, base: Times, head: Times, within: float, stream: int, basis: str, alike: bool) -> Measured:
+def _measured(
+    name: str, base: Times, head: Times, within: float, stream: int, basis: str, alike: bool, single: float
+) -> Measured:
     if min(base.count, head.count) < FEW and max(len(base.values), len(head.values)):
-        prior = LONG_STEPS if name == "period" and alike else PRIOR_SCATTER
-        ratio, verdict = compare_few(base, head, within, alike, prior)
+        # the device's own time and a whole trace hold no single long step
+        ratio, verdict = compare_few(base, head, within, alike, single if name == "period" else PRIOR_SCATTER)
         return Measured(name, base, head, ratio, verdict, True, basis)
     ratio = compare_medians(base, head, within, 100 + stream)
     verdict = verdict_of(ratio, within)

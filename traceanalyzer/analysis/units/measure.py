@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from traceanalyzer.analysis import intervals
@@ -65,7 +67,7 @@ def measured(trace: Trace, places: Places, clear: Bool, exclusive: Int64) -> Uni
         exclusive_ns=per_repeat(exclusive[every]),
         launches=_distinct(which, calls, len(parts)),
         work=_work(trace, every[mine], exclusive[every[mine]]),
-        operators=operators(trace, windows),
+        operators=operators(trace, windows if windows is not None else _of_calls(trace, places.method, parts)),
         first_ns=np.sort(first),
         opened_ns=opened,
         device=device,
@@ -89,6 +91,18 @@ def _deciding(device: Int64, exclusive: Int64) -> int:
 
 def _busy(trace: Trace, rows: Int64) -> int:
     return intervals.length(*intervals.union(trace.activities.start_ns[rows], trace.activities.end_ns[rows]))
+
+
+def _of_calls(trace: Trace, method: str, parts: list[Int64]) -> list[tuple[int, int]]:
+    """Return the stretches of the host in which repeats without a window were launched: from first call to first call; of the whole trace all of it."""
+    if method == WHOLE:
+        return [(np.iinfo(np.int64).min, np.iinfo(np.int64).max)]
+    calls = trace.activities.call
+    begun = [int(trace.calls.start_ns[known].min()) for p in parts if len(known := calls[p][calls[p] != NO_ROW])]
+    known = calls[parts[-1]]
+    last = trace.calls.end_ns[known[known != NO_ROW]]
+    begun = sorted(set(begun))
+    return list(pairwise([*begun, int(last.max())])) if len(begun) > 1 and len(last) else []
 
 
 def _first_call(trace: Trace, every: Int64) -> Int64:

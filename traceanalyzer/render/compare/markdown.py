@@ -90,8 +90,10 @@ def _one(data: ComparisonData, limits: _Limits, several: bool) -> list[str]:
     status = parts.STATUS_WORDS[data.verdict.status]
     title = f"#### {markdown_code(data.head.name, 80)}: {status}" if several else f"### GPU trace comparison: {status}"
     lines = [title, "", f"**{markdown(data.verdict.headline, limits.sentence).strip()}**", ""]
-    about = markdown(". ".join(parts.about(data)), limits.sentence)
-    lines += [f"Base {markdown_code(data.base.name, 80)}, head {markdown_code(data.head.name, 80)}. {about}.", ""]
+    about = parts.about(data) if data.basis != "units" or len(data.units) > 1 else []
+    said = "".join(f" {markdown(line, limits.sentence)}." for line in about)
+    lines += [f"Base {markdown_code(data.base.name, 80)}, head {markdown_code(data.head.name, 80)}.{said}"]
+    lines += [f"<br>{markdown(parts.comparability(data), limits.sentence)}", ""]
     if data.basis == "units" and limits.ops:
         for unit in data.units[:1]:
             lines += _table(units.ratios(unit), limits)

@@ -121,7 +121,7 @@ def _comparison(data: ComparisonData, number: int, several: bool, texts: set[str
         "headline": terminal(_behind_the_word(data.verdict.headline, data.verdict.status), 4000),
         "status": data.verdict.status,
         "word": parts.STATUS_WORDS[data.verdict.status],
-        "about": [terminal(line, 2000) for line in parts.about(data)],
+        "about": [terminal(line, 2000) for line in (*parts.about(data), parts.comparability(data)) if line],
         "winners": _cleaned([_winners(data)]),
         "deciding": _cleaned(deciding),
         "rest": _cleaned(rest),

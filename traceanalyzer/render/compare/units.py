@@ -12,6 +12,7 @@ _WORDS = {"period": "period", "busy": "device busy", "self": "kernels, overlap o
 _BASIS = {"start-to-start": "", "window": " (host range to its end)", "span": " (whole trace)"}
 _EVIDENCE = {
     "asked": "as asked", "name": "one name on both sides", "inputs": "captured for the same inputs", "work": "by the work they share",
+    "operators": "by the framework's operators, which they share",
     "whole": "whole traces: no unit is known to be the same",
 }  # fmt: skip
 _OUTSIDE = {"before_first_row": "before the first device row", "after_last_row": "after the last device row"}

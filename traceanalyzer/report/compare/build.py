@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from traceanalyzer import number_text
 from traceanalyzer._version import __version__
 from traceanalyzer.analysis.compare.comparison import Compared, Row
+from traceanalyzer.analysis.compare.pairing import distinct_part
 from traceanalyzer.analysis.compare.sides import Side
 from traceanalyzer.analysis.protocols import TITLES
 from traceanalyzer.doctor.comparison_rule import diagnose_pair
@@ -210,7 +212,15 @@ def _refusal(compared: Compared) -> str:
     else:
         a, b = compared.pairing.share
         why = f"no unit has one name on both sides, and {number_text.percent(a)} of base's and {number_text.percent(b)} of head's device time has a counterpart by name"
-    return f"Not comparable: {why}. Base repeats {named[0]}; head {named[1]}. --unit BASE=HEAD says which are the same work."
+    return f"Not comparable: {why}. Base repeats {named[0]}; head {named[1]}. {_advice(compared.pairing.units)}"
+
+
+def _advice(units: tuple[list[str], list[str]]) -> str:
+    """Return the option that compares the first unit of either side, as a shell takes it."""
+    if not all(units):
+        return "--unit BASE=HEAD says which are the same work; a range around it on both sides gives it a name."
+    first = "=".join(distinct_part(names[0], names) for names in units)
+    return f"If those are the same work: --unit={shlex.quote(first)}"
 
 
 def _end_to_end(compared: Compared) -> str:

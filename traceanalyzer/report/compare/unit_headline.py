@@ -106,6 +106,10 @@ def _caveats(unit: UnitComparison) -> str:
     if "little-work" in unit.caveats:
         a, b = unit.shared_work
         text += f" Only {number_text.percent(a)} of base's and {number_text.percent(b)} of head's kernel and copy time has a counterpart by name: this may not be the same work."
+    if "other-kernels" in unit.caveats:
+        a, b = unit.shared_work
+        shared, work = number_text.percent(unit.shared_operators), number_text.percent(min(a, b))
+        text += f" The kernels have other names: both run {shared} of the framework's operators, but share {work} of kernel and copy time."
     if "scaled" in unit.caveats:
         text += f" The head does the work {unit.scale:.3g} times as often; its times are per base's work."
     period = unit.ratio_of("period")

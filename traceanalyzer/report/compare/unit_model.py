@@ -94,11 +94,11 @@ class BackTest:
 
 @dataclass(frozen=True)
 class UnitComparison:
-    """Two units and what became of them. ``matched_by``: asked, name, inputs, work or whole.
+    """Two units and what became of them. ``matched_by``: asked, name, inputs, work, operators or whole.
 
     ``shared_work``: share of each side's kernel and copy time that has a counterpart by name; ``scale``: how often the head does the
     base's work (whole traces; its times are divided by it). ``shared_operators``: the same of the framework's operator calls on the host. ``caveats``: other-work, little-work,
-    little-time, scaled. ``step``: a step of a run, no
+    other-kernels, little-time, scaled. ``step``: a step of a run, no
     kernel under test. ``metric`` is what the headline speaks of. ``mean_ratio`` is that of mean periods. ``parts`` by time saved,
     ``ledger_difference`` likewise, of the device ``ledger_device`` that base's unit keeps busy longest; busy time, kernels and parts are that
     device's too. ``other_devices``: of a run on several, the rest. ``value``: what one value of a ratio is, a repeat of the unit or the median of a run.
