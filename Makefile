@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TRACE ?= samples/cpu_bound_loop.json
 CHECK ?= gpu-check
 
-.PHONY: report test browser lint types docs samples bench gpu-check gpu-check-wheels clean
+.PHONY: report test browser lint types docs samples screenshots bench gpu-check gpu-check-wheels clean
 
 # Installs the analyser alone (seconds, no torch) and reports on TRACE.
 report: $(VENV)/.analyser
@@ -41,6 +41,10 @@ docs: $(VENV)/.all
 
 samples: $(VENV)/.all
 	$(BIN)/python samples/generate.py
+
+# Pictures of the pages of the samples, for README and docs.
+screenshots: $(VENV)/.all browser
+	$(BIN)/python samples/screenshots.py
 
 bench: $(VENV)/.all
 	$(BIN)/python benchmarks/compare_peers.py "$(TRACE)"

@@ -112,6 +112,12 @@ def test_a_hundred_thousand_kernels_stay_usable_and_the_page_says_what_it_left_o
         page.locator('[data-tools="timeline"]').get_by_label("Zoom in").click()
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert time.monotonic() - begun < 5
+    painted = page.evaluate(
+        """async () => { const t = TA.views.timeline, all = []; t.reset();
+        for (let i = 0; i < 30; i++) { t.zoom(i < 20 ? 0.75 : 1.3); await new Promise((d) => requestAnimationFrame(() => requestAnimationFrame(d))); all.push(t.painted); }
+        return all.sort((a, b) => a - b)[15]; }"""
+    )
+    assert painted < 50, "milliseconds for a frame while zooming"
     page.locator("#kernel-table > thead th", has_text="self p50").get_by_role("button").click()
     page.locator("#filter").fill("kernel_299")
     assert page.locator("#kernel-table > tbody:not([hidden])").count() == 1

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.browser.pages import RANGE, SAMPLES, page_of, sample, until
+from tests.browser.pages import RANGE, SAMPLES, frame, page_of, sample, until
 from tests.builders import trace
 from tests.conftest import shared_files
 
@@ -46,12 +46,28 @@ def test_samples_open_without_a_complaint_and_fit_the_width(open_page, path, wid
     assert page.title().startswith(f"{path.name}: ")
 
 
-@pytest.mark.parametrize("path", REAL, ids=[p.name.split(".")[0] for p in REAL])
-def test_real_traces_open_without_a_complaint_and_fit_a_telephone(open_page, path):
+def bottom(page, selector: str) -> float:
+    return page.evaluate(f"document.querySelector('{selector}').getBoundingClientRect().bottom")
+
+
+@pytest.mark.parametrize("path", [*SAMPLES, *REAL], ids=[p.name.split(".")[0] for p in [*SAMPLES, *REAL]])
+def test_the_first_screen_shows_what_matters_at_every_width(open_page, path):
     text = page_of(path)
     assert len(text.encode()) < 1_000_000
-    page = open_page(text, width=400)
+    page = open_page(text, width=400, height=850)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    finding = ["#finding-1 h3"] if page.locator("#finding-1").count() else []
+    for part in ("#verdict", "#ledger", *finding):
+        assert bottom(page, part) <= 850, part
+    for width, height in ((1440, 900), (1024, 768)):
+        page.set_viewport_size({"width": width, "height": height})
+        until(
+            page,
+            f"Math.abs(TA.views.timeline.width - TA.views.timeline.chart.clientWidth) < 2 && innerHeight === {height}",
+        )
+        frame(page)
+        for part in ("#verdict", "#ledger", "#chart-timeline"):
+            assert bottom(page, part) <= height, (part, width)
 
 
 def test_a_click_on_a_title_sorts_and_a_second_one_turns_the_order(open_page, several_kernels):
@@ -122,14 +138,6 @@ def test_a_finding_opens_the_timeline_at_its_evidence(open_page, cpu_bound):
         seen.add((low, high))
     assert len(seen) == links.count() == 6
     assert page.evaluate("document.activeElement.id") == "chart-timeline"
-
-
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1024, 768)])
-def test_ledger_and_timeline_are_on_the_first_screen(open_page, cpu_bound, width, height):
-    page = open_page(cpu_bound)
-    page.set_viewport_size({"width": width, "height": height})
-    for place in ("verdict", "ledger", "chart-timeline"):
-        assert page.evaluate(f"document.getElementById('{place}').getBoundingClientRect().bottom") <= height, place
 
 
 def test_a_rule_code_opens_the_text_of_the_rule(open_page, cpu_bound):
