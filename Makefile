@@ -33,11 +33,12 @@ types: $(VENV)/.all
 	@ln -sfn $(CURDIR)/traceanalyzer/* $(CURDIR)/capture $(CURDIR)/kernels $(VENV)/types/traceanalyzer/
 	cd $(VENV)/types && $(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml
 
-# Pages and schema files made from the code.
+# Pages and schema files made from the code, then all of docs/ as a site in build/site; a link that leads nowhere is an error.
 docs: $(VENV)/.all
 	$(BIN)/python -m traceanalyzer.report.schema_page
 	$(BIN)/python -m traceanalyzer.doctor.pages
 	$(BIN)/python -m traceanalyzer.fleet.tables_page
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict -f docs/site/mkdocs.yml
 
 samples: $(VENV)/.all
 	$(BIN)/python samples/generate.py
