@@ -15,6 +15,8 @@ from traceanalyzer.kernels.device_code import INSTALLED, next_power_of_2
 TILES = ((128, 1), (256, 1), (256, 2), (512, 2), (1_024, 4), (2_048, 8))
 """(queries x channels, warps) of a program: 4 or 8 elements a thread; 8 are 16 bytes in half precision, 16 spill registers."""
 UNTUNED = TILES[3]
+UNTUNED_ROWS = 1_024
+"""Up to so many rows (batch x queries x heads) nothing is timed: each configuration costs a compilation."""
 KEY = ["HEADS", "CHANNELS", "LEVELS", "POINTS", "size_class"]
 
 
@@ -36,6 +38,11 @@ def configurations(channels: int) -> list[dict[str, int]]:
     return [c for i, c in enumerate(found) if c not in found[:i]]
 
 
+def worth_timing(channels: int, size_class: int) -> list[dict[str, int]]:
+    """Return the configurations to time; a launch of few rows is all latency, and takes the fixed one."""
+    return [configuration(channels)] if size_class <= UNTUNED_ROWS else configurations(channels)
+
+
 def tuned(kernel: Any, zeroed: Sequence[str] = ()) -> Any:
     """Return ``kernel`` under ``triton.autotune``; arguments named in ``zeroed`` are zeroed before each timing.
 
@@ -46,8 +53,8 @@ def tuned(kernel: Any, zeroed: Sequence[str] = ()) -> Any:
     import triton
 
     def fitting(_: Any, named: Mapping[str, Any], **given: Any) -> list[Any]:
-        channels = ({**named, **given})["CHANNELS"]
-        return [_config(triton, c) for c in configurations(channels)]
+        known = {**named, **given}
+        return [_config(triton, c) for c in worth_timing(known["CHANNELS"], known["size_class"])]
 
     return triton.autotune(
         configs=[_config(triton, c) for c in configurations(32)],

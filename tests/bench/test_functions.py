@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -137,3 +138,26 @@ def test_a_table_of_a_function_needs_no_kernel_of_this_project(tmp_path):
 
     with pytest.raises(CaptureUnavailable, match="no torch"):
         bench(asked(), tmp_path, run=runner)
+
+
+def test_the_five_minutes_of_the_manual_are_three_shapes_two_dtypes_and_right(tmp_path):
+    import re
+    import runpy
+
+    torch = pytest.importorskip("torch")
+
+    from traceanalyzer.capture.survey import read_survey, write_survey
+    from traceanalyzer.capture.worker import Job
+
+    page = (Path(__file__).resolve().parents[2] / "docs" / "bench.md").read_text(encoding="utf-8")
+    code = re.search(r"## In five minutes.*?```python\n(.*?)```", page, re.DOTALL).group(1)
+    file = tmp_path / "quick_ops.py"
+    file.write_text(code)
+    asked = BenchAsked(f"{file}:gelu")
+    write_survey(Job(out=str(tmp_path / "survey"), status="", survey=asked.operator, device="cpu"))
+    _, rows = plan(asked, read_survey(tmp_path / "survey"))
+    assert len({r.axes for r in rows}) == 3 * 2 and {r.implementation for r in rows} == {"gelu", "torch"}
+    made = runpy.run_path(str(file))
+    (x,) = made["gelu_inputs"](64, "float32", "cpu", 0)
+    torch.testing.assert_close(made["gelu"](x), made["reference"](x.double()).float())
+    assert made["bytes_moved"](x) == 2 * 64 * 1024 * 4

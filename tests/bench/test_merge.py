@@ -125,7 +125,9 @@ def test_a_time_that_is_nowhere_and_a_result_that_is_wrong(tables):
 
 def test_two_machines_of_one_kind_are_told_apart(tables):
     found = merged([("first", tables[0][1]), ("second", tables[0][1])])
-    assert [m.label for m in found.machines] == ["NVIDIA L40S (SM 8.9), first", "NVIDIA L40S (SM 8.9), second"]
+    assert [m.label for m in found.machines] == ["first: NVIDIA L40S (SM 8.9)", "second: NVIDIA L40S (SM 8.9)"]
+    same = merged([("out", tables[0][1]), ("out", tables[0][1])])
+    assert [m.label for m in same.machines] == ["1: out: NVIDIA L40S (SM 8.9)", "2: out: NVIDIA L40S (SM 8.9)"]
 
 
 def test_versions_that_differ_are_said(tables):

@@ -161,4 +161,20 @@ def test_a_real_jax_workload_is_captured_on_the_cpu(tmp_path):
     assert result.sidecar.framework == "jax" and result.sidecar.device.kind == "cpu"
     assert {p.protocol for p in result.operation.protocols if p.p50_us is not None} == WALL
     assert result.operation.correctness.passed is True
-    assert result.report().data.verdict.status == "cannot-judge"
+    data = result.report().data
+    assert data.verdict.status == "cannot-judge"
+    said = " ".join(f.message for f in data.findings)
+    # JAX works behind the call on a CPU too: wall_nosync reads its dispatch, and no sentence may deny that
+    assert "when it returns" not in said and "no part of the call" not in said
+
+
+@NEEDS_JAX
+def test_work_behind_the_call_of_jax_on_a_cpu_is_not_taken_for_load_of_the_machine(tmp_path):
+    import jax
+    import jax.numpy as jnp
+
+    work, x = jax.jit(lambda a: a @ a @ a), jnp.ones((700, 700))
+    result = capture(lambda: work(x), out=tmp_path, iters=10, name="op")
+    readings = {p.protocol: p.p50_us for p in result.operation.protocols}
+    assert readings["wall_sync_each"] > 2 * readings["wall_nosync"]  # the premise: it returns before it is done
+    assert [f.code for f in result.report().data.findings if f.code == "TA711"] == []

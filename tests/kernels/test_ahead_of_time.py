@@ -236,3 +236,49 @@ def test_a_launch_is_compiled_with_what_it_knows_of_its_arguments():
     even = machine_code(compiled(softmax_long_kernel, "sm_90", p, p, 65_536, **row_config(65_536)))
     odd = machine_code(compiled(softmax_long_kernel, "sm_90", p, p, VOCABULARY, **row_config(VOCABULARY)))
     assert re.search(r"ld\.global[\w.:]*\.v[24]\.b32", even) and not re.search(r"ld\.global[\w.:]*\.v[24]\.b32", odd)
+
+
+def test_the_tuner_times_six_configurations_of_a_large_launch_and_none_of_a_small_one():
+    from traceanalyzer.kernels.msda.backward import tuned_backward_kernel
+    from traceanalyzer.kernels.msda.forward import tuned_forward_kernel
+    from traceanalyzer.kernels.msda.tuning import KEY
+
+    for kernel in (tuned_forward_kernel, tuned_backward_kernel):
+        assert list(kernel.keys) == KEY
+        for size_class, count in ((16_384, 6), (64, 1)):
+            chosen = kernel.early_config_prune(kernel.configs, {"size_class": size_class}, CHANNELS=32)
+            assert len(chosen) == count
+    assert tuned_backward_kernel.reset_to_zero == ["grad_value"]  # its timings add to the gradient
+
+
+def test_the_tuner_chooses_the_fastest_zeroes_the_gradient_and_remembers():
+    """Triton's tuner with a stand-in for its timer and its launch: what it times, chooses and leaves behind."""
+    from traceanalyzer.kernels.msda.backward import msda_backward_kernel
+    from traceanalyzer.kernels.msda.tuning import tuned
+
+    kernel = tuned(msda_backward_kernel, zeroed=["grad_value"])
+    launched, timed = [], []
+
+    class Launch:
+        arg_names = msda_backward_kernel.arg_names
+
+        @staticmethod
+        def run(grad_value, *_, **given):
+            launched.append(given["BLOCK_QUERIES"])
+            grad_value += 1  # as the atomic adds of one launch
+
+    def timer(call, quantiles):
+        call()
+        timed.append(launched[-1])
+        milliseconds = 1.0 if len(timed) == 3 else 2.0
+        return [milliseconds] * 3
+
+    kernel.fn, kernel._do_bench = Launch, timer
+    gradient = torch.zeros(4)
+    constants = {name: value for name, value in msda_constants().items() if name not in configuration(32)}
+    arguments = (gradient, *([some("fp32")] * 4), *([some("i64")] * 2), *([some("fp32")] * 2), 300, 22_223, 16_384)
+    for _ in range(2):
+        gradient.zero_()
+        kernel.run(*arguments, grid=lambda _: (1, 1), warmup=False, **constants)
+        assert gradient.tolist() == [1.0] * 4
+    assert len(timed) == 6 and kernel.best_config.kwargs["BLOCK_QUERIES"] == timed[2]

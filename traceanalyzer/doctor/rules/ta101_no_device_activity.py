@@ -58,7 +58,7 @@ class NoDeviceActivity(Rule):
     messages: ClassVar[dict[str, Message]] = {
         "on-cpu": Message(
             "the work ran on the CPU, so there is no launch queue",
-            "The capture ran on the CPU device: a call is done when it returns, and no device time exists."
+            "The capture ran on the CPU device, where no device time exists."
             "[[ The end-to-end times of its {measured:plural operation} are valid; they say nothing of a GPU.]]",
         ),
         "no-device-activity": Message(

@@ -123,11 +123,11 @@ def remarks(table: BenchTable) -> list[str]:
     lines += _throttled(table)
     lines += _no_cold(table)
     lines += [f"device times disagree: {r.label}: {r.agreement}" for r in table.rows if r.agrees is False]
-    lines += [
-        f"result not checked: {r.label}: {r.result.reason}"
-        for r in table.rows
-        if r.measured and r.result.passed is None
-    ]
+    unchecked: dict[str, list[BenchRow]] = {}
+    for row in table.rows:
+        if row.measured and row.result.passed is None:
+            unchecked.setdefault(row.result.reason, []).append(row)
+    lines += [f"result not checked: {_labels(table, rows)}: {reason}" for reason, rows in unchecked.items()]
     return lines + [f"note: {n}" for n in table.notes]
 
 

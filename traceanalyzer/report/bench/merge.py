@@ -100,14 +100,11 @@ def merged(tables: Sequence[tuple[str, BenchTable]]) -> MergedBench:
                 )
     column: Column = "device" if any(t.column == "device" for _, t in tables) else "end-to-end"
     cases = list(dict.fromkeys(r.case for _, t in tables for r in t.rows))
-    labels = [_label(t.device) for _, t in tables]
+    labels = _distinct([_label(t.device) for _, t in tables], [source for source, _ in tables])
     machines = [
-        Machine(
-            label if labels.count(label) == 1 else f"{label}, {source}", source, table.device, dict(table.versions),
-            [_cell(table, case, column) for case in cases],
-        )
+        Machine(label, source, table.device, dict(table.versions), [_cell(table, case, column) for case in cases])
         for label, (source, table) in zip(labels, tables, strict=True)
-    ]  # fmt: skip
+    ]
     return MergedBench(
         MERGE_SCHEMA, __version__, first.operator, first.preset, dict(first.sizes), first.implementation,
         list(dict.fromkeys(name for _, t in tables for name in t.against)), column, cases, machines, _differences(machines),
@@ -144,6 +141,15 @@ def _speed_ups(table: BenchTable, row: BenchRow, column: Column) -> list[SpeedUp
         return list(row.speed_ups)
     reason = f"compared {table.column} there"
     return [SpeedUp(s.against, column, None, None, None, s.counts, reason) for s in row.speed_ups]
+
+
+def _distinct(labels: Sequence[str], sources: Sequence[str]) -> list[str]:
+    """Return the labels, with the source in front where two are the same, and a number where that is the same too."""
+    found = [
+        label if labels.count(label) == 1 else f"{source}: {label}"
+        for label, source in zip(labels, sources, strict=True)
+    ]
+    return [f"{i}: {label}" if found.count(label) > 1 else label for i, label in enumerate(found, 1)]
 
 
 def _label(device: DeviceFacts) -> str:

@@ -12,7 +12,7 @@ DEVICE_PROTOCOLS = ("profiler_self_time", "graph_unrolled", "backlog")
 """Whose readings are kernel time, best first. do_bench is none of them: it clears the cache, and may read the host."""
 END_TO_END = "wall_sync_once"
 COLD = "do_bench"
-NO_CLOCK = "a CPU has no device clock: a call is done when it returns"
+NO_CLOCK = "a CPU has no device clock"
 
 
 @dataclass(frozen=True)
