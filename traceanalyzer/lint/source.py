@@ -228,7 +228,7 @@ def _resolve_calls(script: Script) -> None:
         for scope in script.scopes:
             for i, step in enumerate(scope.steps):
                 owner, _, own = step.name.rpartition(".")
-                if step.kind not in _RESOLVED or own == scope.name or own not in kinds:
+                if step.kind not in _RESOLVED or step.argument == "host" or own == scope.name or own not in kinds:
                     continue
                 kind = kinds[own]
                 if step.kind is Kind.CALL and (owner not in ("", "self", "cls")):

@@ -268,8 +268,17 @@ class StepReader(cst.CSTVisitor):
             self._put(Kind.TRANSFER, name, node)
         else:
             works, _ = self.places.judge(node)
-            kind = Kind.CALL if self.places.on_host else self._unproven(node, name, method)
-            self._put(Kind.WORK if works else kind, name or method or _code(node.func), node)
+            # what is on the host by its names stays there, whatever a function of that name does with other arguments
+            on_host = self.places.on_host or (not works and self._on_host_variables(node))
+            kind = Kind.CALL if on_host else self._unproven(node, name, method)
+            where = "host" if on_host else ""
+            self._put(Kind.WORK if works else kind, name or method or _code(node.func), node, argument=where)
+
+    @staticmethod
+    def _on_host_variables(node: cst.Call) -> bool:
+        return any(
+            device_words.HOST_VARIABLE.search(plain(a.value).rpartition(".")[2]) for a in node.args if plain(a.value)
+        )
 
     def _fetches(self, name: str, node: cst.Call) -> bool:
         """Whether a call brings a value of the device to the host: ``float(loss)``, ``np.asarray(x)``, ``tree_map(np.array, x)``."""

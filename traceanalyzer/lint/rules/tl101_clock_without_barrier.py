@@ -99,6 +99,10 @@ class ClockWithoutBarrier(LintRule):
             "        model(x)\n        return time.time() - t0\n",
         ),
         LintExample(
+            "a function that is handed to the host's benchmark",
+            "import time, torch\ndef fn():\n    torch.mm(x.cuda(), x)\ndef benchmark_cpu(fn):\n    t0 = time.time()\n    fn()\n    return time.time() - t0\n",
+        ),
+        LintExample(
             "a script whose one device is the host",
             "import time, torch\ndevice = 'cpu'\nmodel = Net().to(device)\nx = torch.ones(9).to(device)\nt0 = time.time()\nmodel(x)\nprint(time.time() - t0)\n",
         ),

@@ -65,8 +65,8 @@ class MeanOfReadings(LintRule):
             }
             lists = {m[1] for n in lines for m in re.finditer(r"(\w+)\.append\(", script.lines[n - 1])}
             readings = {s.target for s in scope.steps if s.statement in lines and s.target}
-            for step in scope.steps:
-                found = _APPENDED.search(script.lines[step.line - 1]) if step.name.endswith(".append") else None
+            for each in scope.steps:
+                found = _APPENDED.search(script.lines[each.line - 1]) if each.name.endswith(".append") else None
                 if found is not None and found[2] in readings:
                     lists.add(found[1])
             for name in sorted(lists):
