@@ -58,7 +58,7 @@ HOST_FUNCTION = re.compile(r"(print|len|str|repr|type|isinstance|hasattr|id|log|
 COMPILERS = frozenset(
     {
         "torch.compile", "jax.jit", "jax.pmap", "jax.vmap", "jax.grad", "jax.value_and_grad", "torch.jit.script", "torch.jit.trace",
-        "functools.partial", "torch.cuda.make_graphed_callables", "tensorflow.function", "torch.func.vmap", "torch.vmap", "jax.named_call",
+        "torch.cuda.make_graphed_callables", "tensorflow.function", "torch.func.vmap", "torch.vmap", "jax.named_call",
         "torch.nn.parallel.DistributedDataParallel", "torch.nn.DataParallel",
     }
 )  # fmt: skip

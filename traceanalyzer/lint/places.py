@@ -227,7 +227,9 @@ class Places:
             return Place.HOST if self.of(target, depth + 1) is Place.CPU else Place.DEVICE
         if own == "device":
             return Place.CPU if arguments is Place.CPU else Place.NAME
-        if name in words.COMPILERS or (own in ("partial", "jit", "compile") and node.args):
+        if own == "partial":
+            return Place.CALLABLE if arguments in (Place.DEVICE, Place.CALLABLE) else Place.UNKNOWN
+        if name in words.COMPILERS or (own in ("jit", "compile") and node.args and not words.is_host_module(name)):
             return Place.CALLABLE if arguments is not Place.HOST else Place.HOST
         if name in words.MAKERS:
             device = next((a.value for a in node.args if a.keyword is not None and a.keyword.value == "device"), None)

@@ -103,6 +103,10 @@ class ClockWithoutBarrier(LintRule):
             "import time, torch\ndef fn():\n    torch.mm(x.cuda(), x)\ndef benchmark_cpu(fn):\n    t0 = time.time()\n    fn()\n    return time.time() - t0\n",
         ),
         LintExample(
+            "a regular expression is compiled for the host",
+            "import re, time, jax\nR = re.compile('a')\nt0 = time.time()\nm = R.match(path)\nprint(time.time() - t0)\n",
+        ),
+        LintExample(
             "a script whose one device is the host",
             "import time, torch\ndevice = 'cpu'\nmodel = Net().to(device)\nx = torch.ones(9).to(device)\nt0 = time.time()\nmodel(x)\nprint(time.time() - t0)\n",
         ),

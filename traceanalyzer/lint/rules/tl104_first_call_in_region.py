@@ -17,6 +17,8 @@ from traceanalyzer.lint.source import Region, Script
 from traceanalyzer.lint.steps import Kind, Scope
 from traceanalyzer.lint.vocabulary import WARM_NAME
 
+_WARMS = re.compile(r"warm|dry.?run|burn.?in", re.I)
+
 
 class FirstCallInRegion(LintRule):
     """The first call of the function lies inside of what is timed."""
@@ -58,7 +60,7 @@ class FirstCallInRegion(LintRule):
         """Yield a problem for each region whose work was not called before, in that scope."""
         if not script.on_device:
             return
-        if "warm" in script.text.lower():
+        if _WARMS.search(script.text):
             return  # a helper may be called for the warm-up as well
         for region in script.regions:
             looped = [
