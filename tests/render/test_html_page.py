@@ -246,7 +246,7 @@ def test_what_a_capture_measured_stands_beside_what_the_trace_predicts(tmp_path)
 def test_times_of_a_wrong_result_are_struck_through_and_the_title_says_so(tmp_path):
     wrong = Correctness(False, "3 of 4 values differ", "torch", 1.0, 1.0, 0.01, 0.01)
     found = captured_page(tmp_path, correctness=wrong)
-    assert found.count('<td class="struck">41.50</td>') == 2  # in the ladder and where it was measured
-    assert "<td>41.50</td>" not in found
+    assert found.count('<td class="struck">41.50 us</td>') == 2  # in the ladder and where it was measured
+    assert "<td>41.50 us</td>" not in found
     assert "WRONG RESULT" in found
     assert re.search(r"<title>run\.json: Suspect: .*result of `op` is wrong", found)

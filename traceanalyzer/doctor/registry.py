@@ -36,6 +36,7 @@ from traceanalyzer.doctor.rules.ta307_polling import Polling
 from traceanalyzer.doctor.rules.ta308_host_pause import HostPause
 from traceanalyzer.doctor.rules.ta309_sync_misses_work import SyncMissesWork
 from traceanalyzer.doctor.rules.ta310_exposed_communication import ExposedCommunication
+from traceanalyzer.doctor.rules.ta311_exposed_copies import ExposedCopies
 from traceanalyzer.doctor.rules.ta401_compile_in_window import CompileInWindow
 from traceanalyzer.doctor.rules.ta402_module_load_in_window import ModuleLoad
 from traceanalyzer.doctor.rules.ta403_slow_head import SlowHead
@@ -101,6 +102,7 @@ RULES: tuple[type[Rule], ...] = (
     HostPause,
     SyncMissesWork,
     ExposedCommunication,
+    ExposedCopies,
     CompileInWindow,
     ModuleLoad,
     SlowHead,
@@ -144,7 +146,7 @@ SUPPRESSES: dict[str, frozenset[str]] = {
 
 LEADS = (
     "TA710", "TA711", "TA703", "TA701", "TA706", "TA709", "TA304", "TA309", "TA302", "TA305", "TA505", "TA301", "TA402", "TA401", "TA403", "TA404", "TA405", "TA507",
-    "TA503", "TA707", "TA307", "TA306", "TA408", "TA407", "TA310", "TA209", "TA210", "TA201", "TA206", "TA211", "TA207", "TA205", "TA202",
+    "TA503", "TA707", "TA307", "TA306", "TA408", "TA407", "TA310", "TA311", "TA209", "TA210", "TA201", "TA206", "TA211", "TA207", "TA205", "TA202",
 )  # fmt: skip
 """Which warning the verdict names first: the nearest to the cause."""
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from traceanalyzer.analysis.graphs import in_graph
 from traceanalyzer.analysis.pipeline import Analysis
 
 
@@ -149,3 +152,20 @@ def eager_loading_of(analysis: Analysis) -> str:
     if framework(analysis) in ("rocm", "ascend", "xpu"):
         return "run every code path once before the measurement, in the same process"
     return "or load all code at start: CUDA_MODULE_LOADING=EAGER"
+
+
+def copy_ahead_of(analysis: Analysis) -> str:
+    """Return how a copy is covered by compute."""
+    if framework(analysis) == "jax":
+        return "put the next batch on the device while this one computes (jax.device_put one step ahead)"
+    return "copy the next input on a stream of its own while the device computes"
+
+
+def fewer_launches_of(analysis: Analysis) -> str:
+    """Return how a program launches less often; one that launches graphs already has to be quicker between them."""
+    inside = in_graph(analysis.trace)[analysis.chosen.rows]
+    if not len(inside) or 2 * np.count_nonzero(inside) <= len(inside):
+        return graph_of(analysis)
+    if framework(analysis) == "jax":
+        return more_per_launch_of(analysis)
+    return "do less on the host between the graph launches (scheduling, sampling, Python), or prepare the next step while the device works"

@@ -19,7 +19,7 @@ LOST = "TA103"
 FAMILY_OF_RULE = {
     "TA201": Family.DISPATCH, "TA211": Family.DISPATCH, "TA206": Family.DISPATCH, "TA301": Family.WAITS, "TA302": Family.WAITS, "TA307": Family.WAITS,
     "TA308": Family.PAUSE, "TA306": Family.DATA, "TA401": Family.CODE, "TA402": Family.CODE, "TA407": Family.CODE, "TA408": Family.CODE,
-    "TA305": Family.MEMORY, "TA310": Family.COMMUNICATION, "TA209": Family.DEVICE, "TA210": Family.DEVICE,
+    "TA305": Family.MEMORY, "TA310": Family.COMMUNICATION, "TA311": Family.COPIES, "TA209": Family.DEVICE, "TA210": Family.DEVICE,
 }  # fmt: skip
 """Which family of costs a rule's finding names; other rules speak of something else than lost time."""
 CONSEQUENCES = ("TA202", "TA205", "TA207")

@@ -47,7 +47,7 @@ from traceanalyzer.doctor.ledger_rule import WORTH, cost_params
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.pace import NO_PACE, Pace, pace_of
-from traceanalyzer.doctor.remedies import graph_of, more_per_launch_of, without_dispatch_of
+from traceanalyzer.doctor.remedies import fewer_launches_of, more_per_launch_of, without_dispatch_of
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, show_us, us
 from traceanalyzer.doctor.subject import on_device
 from traceanalyzer.options import COPY_SHARE, IDLE_SHARE, MENTION_SHARE, STARVED_FRACTION, Threshold
@@ -222,7 +222,7 @@ class CpuBoundQueue(Rule):
     @staticmethod
     def _remedy(analysis: Analysis, pace: Pace, tested: bool) -> list[str]:
         if not tested:
-            return [graph_of(analysis), "fuse operators, so that there are fewer launches"]
+            return [fewer_launches_of(analysis), "fuse operators, so that there are fewer launches"]
         remedy = ["quote profiler self-time for the kernel, and call the wall time what it is: dispatch"]
         if pace.in_graph:
             remedy.append(f"{more_per_launch_of(analysis)}: the launch itself is what the host cannot make fast enough")

@@ -36,7 +36,7 @@ from traceanalyzer.doctor.example import cpu_op, kernel, launch
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy, cost_numbers, cost_params
 from traceanalyzer.doctor.message import Message
-from traceanalyzer.doctor.remedies import graph_of, slow_graph_launch_of
+from traceanalyzer.doctor.remedies import fewer_launches_of, slow_graph_launch_of
 from traceanalyzer.doctor.rule import Example, us
 from traceanalyzer.options import IDLE_SHARE, Threshold
 from traceanalyzer.trace.tables import Bool
@@ -93,7 +93,7 @@ class HostLate(LedgerRule):
     since = "0.2.0"
     thresholds = (HOST_MENTION, IDLE_SHARE)
     least, warns_from = HOST_MENTION, IDLE_SHARE
-    remedies: ClassVar[tuple[Remedy, ...]] = (graph_of, "fuse operators, so that there are fewer launches")
+    remedies: ClassVar[tuple[Remedy, ...]] = (fewer_launches_of, "fuse operators, so that there are fewer launches")
     messages: ClassVar[dict[str, Message]] = {
         "launch-call": Message(
             "launch calls of the host hold the device up: it waits {api_ns:time}, {share:share} of its span, inside {api:name}, {each_ns:time} each time",

@@ -301,12 +301,12 @@ def _is_wrong(report: ReportData, op: OpRow) -> bool:
 def _ladder(op: OpRow, name: str, wrong: bool) -> blocks.Block:
     measured = bool(op.readings_measured)
     rows = [
-        [title, show.us(op.readings.get(p)), show.us(op.readings_replayed.get(p))]
-        + ([show.us(op.readings_measured.get(p))] if measured else [])
+        [title, show.time(op.readings.get(p)), show.time(op.readings_replayed.get(p))]
+        + ([show.time(op.readings_measured.get(p))] if measured else [])
         for p, title in protocol_titles(op).items()
     ]
     columns = ["protocol", "closed form", "replayed", *(["measured"] if measured else [])]
-    title = f"{_text(name, NAME)}: what each protocol would have read (per call, us)"
+    title = f"{_text(name, NAME)}: what each protocol would have read (per call)"
     # times of a wrong result are shown, but struck through
     struck = frozenset((row, 3) for row in range(len(rows))) if wrong else frozenset()
     return blocks.Block(title, columns, rows, struck=struck)
