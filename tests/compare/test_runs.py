@@ -88,9 +88,20 @@ def test_several_heads_print_one_table_over_the_base(tmp_path):
         run(tmp_path / f"{n}.json", 8, dispatch=d, mark="step", seed=n) for n, d in enumerate((12_000, 6000, 20_000))
     ]
     text = CliRunner().invoke(cli, ["compare", *map(str, files)]).output
-    table = text.split("=====")[0]
+    table = text.split("\n\n")[0]
     assert "2 heads over 0.json" in table and table.index("1.json") < table.index("2.json")
     assert "FASTER" in table and "SLOWER" in table
+    # of each head the answer and where its time went; a screen for three heads
+    assert (
+        text.count("per unit: ") == 2
+        and "1.json: Faster" in text
+        and "2.json: Slower" in text
+        and text.count("\n") < 40
+    )
+    shown = CliRunner().invoke(cli, ["compare", *map(str, files), "--format", "markdown"]).output
+    assert shown.count("\n") <= 60 and "Faster: the step" in shown and "Slower: the step" in shown
+    pages = CliRunner().invoke(cli, ["compare", *map(str, files), "--format", "html"]).output
+    assert "1.json against 0.json" in pages and "2.json against 0.json" in pages
 
 
 @pytest.mark.parametrize("count", [3, 4, 6, 7])
@@ -118,3 +129,11 @@ def test_a_folder_against_itself_is_the_same_and_folders_of_equal_programs_are_n
         "Same: the two folders hold the same runs."
     )
     assert "same runs" not in ta.compare(base, head).data.verdict.headline
+
+
+@pytest.mark.parametrize("form", ["html", "markdown"])
+def test_folders_have_a_page_and_a_comment(tmp_path, form):
+    base, head = folders(tmp_path, better=0.6, count=4)
+    shown = CliRunner().invoke(cli, ["compare", str(base), str(head), "--format", form])
+    assert shown.exit_code == 0 and "Over 4 and 4 runs" in shown.output and "Comparable?" in shown.output
+    assert form == "html" or (shown.output.count("\n") <= 60 and len(shown.output) < 65_536)

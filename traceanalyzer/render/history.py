@@ -27,10 +27,15 @@ def render_text(trends: list[Trend], last: int = 20) -> str:
             said = "" if ratio is None else f"{ratio:.3f}"
             commit = terminal(e.commit_id, 12) or "-"
             lines.append(
-                f"  {terminal(e.added, 19):19}  {commit:12}  {show.us(e.period_us):>10}  {said:>7}  busy {show.us(e.busy_us):>10}  {terminal(e.verdict, 12)}{mark}"
+                f"  {_day(e.added):16}  {commit:12}  {show.us(e.period_us):>10}  {said:>7}  busy {show.us(e.busy_us):>10}  {terminal(e.verdict, 12)}{mark}"
             )
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _day(added: str) -> str:
+    """Return day and minute of an ISO time."""
+    return terminal(added[:16].replace("T", " "), 16)
 
 
 def render_html(trends: list[Trend]) -> str:
@@ -45,7 +50,7 @@ def render_html(trends: list[Trend]) -> str:
             f"<h2>{escape(terminal(t.unit, 120))}</h2><p>{escape(terminal(t.device, 80))}; period in us</p>{_svg(t)}<ul>"
         )
         parts += [
-            f"<li>{escape(terminal(t.entries[c.index].commit_id, 40) or terminal(t.entries[c.index].added, 19))}: "
+            f"<li>{escape(terminal(t.entries[c.index].commit_id, 40) or _day(t.entries[c.index].added))}: "
             f"{show.us(c.before)} to {show.us(c.after)} us ({c.after / c.before:.3f})</li>"
             for c in t.changes
         ]

@@ -67,7 +67,7 @@ def _work(work: SharedWork | None) -> Factor:
     if work.least >= SAME_WORK:
         return Factor("work", "same")
     gone, new = (sum(getattr(p, side) is None for p in work.pairs) for side in ("head", "base"))
-    return Factor("work", "differs", f"{gone} kernels and copies alone", f"{new} alone")
+    return Factor("work", "differs", f"{gone} gone", f"{new} new")
 
 
 def _clocks(base: Side, head: Side, change: float) -> Factor:

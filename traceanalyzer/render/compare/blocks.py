@@ -79,6 +79,8 @@ def _factor(f: ComparabilityFactor) -> str:
     if f.state == "unknown":
         return f"{f.factor} unknown"
     both_sides = "" if not f.base else f" ({f.base})" if f.base == f.head else f" ({f.base} > {f.head})"
+    if f.factor == "work" and f.base != f.head:
+        both_sides = f" (kernels and copies: {f.base}, {f.head})"
     verb = "differ" if f.factor in ("versions", "clocks") else "differs"
     return f"{f.factor} {'same' if f.state == 'same' else verb}{both_sides}"
 

@@ -18,6 +18,7 @@ from traceanalyzer.report.model import FindingRow
 
 MARKER = "traceanalyzer:compare"
 _MOST_HEADS = 20
+_MOST_SAID = 12
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,12 @@ def _text(found: Sequence[ComparisonData], limits: _Limits, command: str, summar
             "",
         ]
         lines += [*_heads(found, limits), ""]
+        if summary and len(found) > 1:
+            lines += [
+                f"- {markdown_code(d.head.name, 80)}: {markdown(d.verdict.headline, limits.sentence)}"
+                for d in found[:_MOST_SAID]
+            ]
+            lines += [f"- and {len(found) - _MOST_SAID} more" if len(found) > _MOST_SAID else "", ""]
     if not summary:
         for data in found:
             lines += _one(data, limits, several=len(found) > 1)

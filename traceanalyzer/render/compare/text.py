@@ -15,14 +15,29 @@ from traceanalyzer.report.compare.model import ComparisonData
 from traceanalyzer.report.model import FindingRow
 
 _FINDINGS, _LADDERS, _REASONS = 3, 3, 4
-_TOP, _DECIDING, _ALONE = 8, 5, 3
+_TOP, _DECIDING, _ALONE, _BRIEF = 8, 5, 3, 3
 """Rows where --top does not say: of a table, of the kernels that decide, of kernels on one side."""
 
 
 def render_comparison_console(found: Sequence[ComparisonData], *, top: int | None = None, width: int = WIDTH) -> str:
     """Return comparisons as text of at most ``width`` columns, one after the other; ``top`` rows per table."""
     head = render_blocks([_heads(found)], [], width=width) + "\n" if len(found) > 1 else ""
+    if len(found) > 1 and top is None:
+        below = [_brief(data, width) for data in found]
+        alone = "One head alone has it all: ratios, kernels, findings. --top N shows it of each here."
+        return head + "\n".join([*below, render_blocks([], [alone], width=width)])
     return head + ("\n" + "=" * width + "\n\n").join(_one(data, top, width) for data in found)
+
+
+def _brief(data: ComparisonData, width: int) -> str:
+    """Return the headline of one of several heads, where its time went, and what it does not share with the base."""
+    lines = [f"{data.head.name}: {data.verdict.headline}"]
+    blocks = [block for unit in data.units[:1] if (block := units.why(unit, _BRIEF)) is not None]
+    apart = [f for f in data.comparability if f.state == "differs"]
+    said = [parts.comparability(data)] if apart else []
+    return render_blocks([], lines, width=width) + render_blocks(
+        [replace(b, compact=True) for b in blocks], said, width=width
+    )
 
 
 def _heads(found: Sequence[ComparisonData]) -> Block:
