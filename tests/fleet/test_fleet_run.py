@@ -209,6 +209,17 @@ def test_one_process_writes_at_a_time_and_no_folder_of_others_is_touched(tmp_pat
     assert (tmp_path / "mine" / "thesis.txt").exists()
 
 
+def test_fresh_forgets_results_that_are_damaged(tmp_path, here):
+    loop(tmp_path / "a.json")
+    run_fleet([str(tmp_path / "a.json")], FleetOptions(tmp_path / "out"))
+    (tmp_path / "out" / "fleet.json").write_text("{")
+    with pytest.raises(TraceFormatError, match="no results"):
+        run_fleet([str(tmp_path / "a.json")], FleetOptions(tmp_path / "out"))
+    found = run_fleet([str(tmp_path / "a.json")], FleetOptions(tmp_path / "out", fresh=True))
+    assert found.analysed == 1 and len(rows(tmp_path / "out", "runs")) == 1
+    assert len(list((tmp_path / "out" / "runs").iterdir())) == 1
+
+
 def test_a_manifest_that_names_other_files_is_no_results(tmp_path):
     (tmp_path / "fleet.json").write_text(
         json.dumps({"schema": "traceanalyzer.fleet/1", "parts": {"runs": ["../../x.parquet"]}})

@@ -127,14 +127,11 @@ class Store(Results):
     def __init__(self, folder: Path, settings: dict[str, Any], *, fresh: bool = False) -> None:
         self._lock = _locked(folder)
         try:
-            if not (folder / MANIFEST).exists():
-                _refuse_foreign(folder)
+            if fresh or not (folder / MANIFEST).exists():
+                _refuse_foreign(folder, {_LOCK, MANIFEST, *TABLES} if fresh else {_LOCK})
                 self.folder, self.parts, self.settings = folder, {t: [] for t in TABLES}, settings
                 self._save()
             super().__init__(folder)
-            if fresh:
-                self.parts, self.settings = {t: [] for t in TABLES}, settings
-                self._save()
             self._sweep()
         except OSError as error:
             self._lock.close()
@@ -244,8 +241,9 @@ class Store(Results):
                     path.unlink(missing_ok=True)
 
 
-def _refuse_foreign(folder: Path) -> None:
-    if any(p.name != _LOCK for p in folder.iterdir()):
+def _refuse_foreign(folder: Path, ours: set[str]) -> None:
+    """Raise OptionError where a folder holds anything but files of these names; hidden files that a stop left are ours."""
+    if any(p.name not in ours and not p.name.endswith(".part") for p in folder.iterdir()):
         raise OptionError(
             "would_overwrite",
             f"'{folder}' is not empty and holds no results of a fleet",
