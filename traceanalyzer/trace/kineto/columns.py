@@ -23,6 +23,7 @@ from traceanalyzer.trace.kineto.halves import paired
 from traceanalyzer.trace.kineto.ids import id_text, lane_id, to_int
 from traceanalyzer.trace.kineto.lane_rows import FLOW_CATEGORIES
 from traceanalyzer.trace.kineto.own_events import RECORD_NAME
+from traceanalyzer.trace.kineto.raw_texts import id_codes, raw_id, texts_of
 from traceanalyzer.trace.kineto.repair import decode_text
 from traceanalyzer.trace.kineto.rows import TAGGED, CallArgs, DeviceArgs, LaneArgs, LooseRow, Row, SyncArgs
 from traceanalyzer.trace.salvage import Salvage
@@ -127,7 +128,7 @@ class Columns:
         self.put_frames(
             FrameBatch.of(
                 column_to_ns([r.ts for r in rows]), column_to_ns([r.dur for r in rows]),
-                _id_codes(store.pids, [r.pid for r in rows]), _id_codes(store.tids, [r.tid for r in rows]),
+                id_codes(store.pids, [r.pid for r in rows]), id_codes(store.tids, [r.tid for r in rows]),
                 store.frame_names.codes([r.name for r in rows]),
             )
         )  # fmt: skip
@@ -144,7 +145,7 @@ class Columns:
     def _add_half(self, kind: RowKind, row: Row) -> None:
         if row.ph in ("B", "E"):
             args = getattr(row, "args", Raw(b""))
-            made = Row(row.name, row.ph, _raw_id(row.pid), _raw_id(row.tid), row.ts, row.dur, args)
+            made = Row(row.name, row.ph, raw_id(row.pid), raw_id(row.tid), row.ts, row.dur, args)
             self.halves.append((kind, row.ph, made))
         else:
             self.store.skipped[f"ph {row.ph[:8]}" if row.ph else "no ph"] += 1
@@ -154,7 +155,7 @@ class Columns:
 
         Rows are looked at one by one only where they are kept: most of a file may come this way.
         """
-        pairs = list(zip(_texts([r.cat for r in rows]), _texts([r.ph for r in rows]), strict=True))
+        pairs = list(zip(texts_of([r.cat for r in rows]), texts_of([r.ph for r in rows]), strict=True))
         chosen: dict[tuple[bytes, bytes], tuple[RowKind, str]] = {}
         for (raw_category, raw_ph), count in Counter(pairs).items():
             category, ph = self._text(raw_category), self._text(raw_ph)
@@ -170,7 +171,7 @@ class Columns:
                 )
             elif category == GPU_OP and ph == "X":
                 mine = [row for row, pair in zip(rows, pairs, strict=True) if pair == (raw_category, raw_ph)]
-                self.gpu_op_pids.update(id_text(p) for p in set(_texts([r.pid for r in mine])))
+                self.gpu_op_pids.update(id_text(p) for p in set(texts_of([r.pid for r in mine])))
                 chosen[raw_category, raw_ph] = RowKind.UNKNOWN, ph
             elif ph in ("X", "B", "E") or (kind is RowKind.UNKNOWN and (ph == "M" or not (ph or category))):
                 if kind is RowKind.PYTHON:
@@ -209,9 +210,9 @@ class Columns:
     def _add_flows(self, category: str, rows: list[LooseRow]) -> None:
         """Keep the ends of arrows from calls to device rows; an arrow is told by its category and id."""
         family = category.removeprefix("CL_")
-        keys = self.flow_keys.codes((family, i) for i in _texts([r.id for r in rows]))
+        keys = self.flow_keys.codes((family, i) for i in texts_of([r.id for r in rows]))
         pids, tids = (
-            t.codes(_texts([getattr(r, c) for r in rows]))
+            t.codes(texts_of([getattr(r, c) for r in rows]))
             for t, c in ((self.store.pids, "pid"), (self.store.tids, "tid"))
         )
         self.flows.append((keys, pids, tids, column_to_ns([r.ts for r in rows])))
@@ -297,8 +298,8 @@ class Columns:
         found: dict[str, npt.NDArray[Any]] = {
             "start_ns": column_to_ns(stamps),
             "dur_ns": column_to_ns(durations),
-            "pid": store.pids.codes(_texts([r.pid for r in rows]), n),
-            "tid": store.tids.codes(_texts([r.tid for r in rows]), n),
+            "pid": id_codes(store.pids, [r.pid for r in rows]),
+            "tid": id_codes(store.tids, [r.tid for r in rows]),
             "name": (store.apis if kind is RowKind.CALL else store.names).codes([r.name for r in rows], n),
         }
         if kind is RowKind.CALL:
@@ -397,26 +398,6 @@ def _note(args: LaneArgs) -> str:
 
 def _as_row(name: str, ph: str, row: LooseRow) -> Row:
     return Row(name, ph, row.pid, row.tid, row.ts, row.dur, row.args)
-
-
-def _raw_id(value: Raw | int | str) -> Raw:
-    """Return an id as text: those of Python frames are decoded already."""
-    return value if type(value) is Raw else Raw(msgspec.json.encode(value))
-
-
-def _id_codes(table: Interner, values: list[Any]) -> npt.NDArray[np.int32]:
-    """Return the codes of ids that are decoded (Python frames) or still text."""
-    if values and type(values[0]) is Raw:
-        return table.codes(_texts(values))
-    known = {v: table[str(v).encode("utf-8", "surrogatepass")] for v in set(values)}
-    return np.fromiter(map(known.__getitem__, values), dtype=np.int32, count=len(values))
-
-
-def _texts(raws: list[Raw]) -> list[bytes]:
-    """Return the bytes of many undecoded values; joined and split, which is far quicker than one by one."""
-    # a bare value of JSON holds no line break, only a list or object spread over lines does
-    texts = b"\n".join(raws).split(b"\n")
-    return texts if len(texts) == len(raws) else [bytes(r) for r in raws]
 
 
 def _ids(found: list[int | None], reader: Callable[[object], int | None] = to_int) -> npt.NDArray[np.int64]:
