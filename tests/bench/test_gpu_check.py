@@ -394,3 +394,37 @@ def test_packages_that_are_missing_are_named_before_anything_is_measured(monkeyp
     monkeypatch.setattr(gpu_check, "ROOT", tmp_path)
     assert gpu_check.main([str(tmp_path / "out")]) == 4
     assert "no_such_package_a, no_such_package_b not installed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("wrong", "unfinished", "code"), [([], [], 0), (["x"], ["y"], 1), ([], ["y"], 3)])
+def test_the_exit_code_tells_a_wrong_number_from_time_that_ran_out(monkeypatch, tmp_path, wrong, unfinished, code):
+    import gpu_check_table as table
+
+    class Found:
+        wrong = staticmethod(lambda: wrong_)
+        unfinished = staticmethod(lambda: unfinished_)
+
+    wrong_, unfinished_ = wrong, unfinished
+    monkeypatch.setattr(gpu_check, "check", lambda *_, **__: Found)
+    monkeypatch.setattr(gpu_check, "make_importable", lambda: None)
+    monkeypatch.setattr(table, "text", lambda _: "")
+    assert gpu_check.main([str(tmp_path / "out")]) == code
+
+
+def test_packages_that_are_missing_come_from_the_wheels_that_were_carried_along(monkeypatch, tmp_path):
+    import zipfile
+
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    info = "carried_along_zz-1.0.dist-info"
+    with zipfile.ZipFile(folder / "carried_along_zz-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("carried_along_zz.py", "HERE = 1\n")
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: carried-along-zz\nVersion: 1.0\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    monkeypatch.setattr(gpu_check, "ROOT", tmp_path)
+    monkeypatch.setattr(gpu_check, "NEEDED", ("click", "carried_along_zz"))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("PYTHONPATH", "")
+    assert gpu_check.missing_packages() == []
+    assert __import__("carried_along_zz").HERE == 1

@@ -78,3 +78,30 @@ def test_the_compiled_reference_agrees_too():
         return worst_excess(call(*inputs.args), expected(MSDA, inputs), MSDA.tolerance[dtype])
 
     assert held(excess) <= 0
+
+
+def test_a_location_that_is_no_number_shows_in_the_result_of_its_query_and_head():
+    value, levels, locations, weights = MSDA.inputs("decoder", "fp16", PLACE).args
+    locations = locations.clone()
+    locations[1, 7, 3, 0, 0, 0] = float("nan")
+    result = runnable(MSDA, "triton", "fp16")(value, levels, locations, weights).view(*locations.shape[:3], -1)
+    assert result[1, 7, 3].isnan().all() and int(result.isnan().sum()) == result.shape[-1]
+
+
+def test_tensors_that_are_not_contiguous_give_the_same():
+    value, levels, locations, weights = MSDA.inputs("tiny", "fp32", PLACE).args
+    call = runnable(MSDA, "triton", "fp32")
+    strided = value.transpose(1, 2).contiguous().transpose(1, 2)
+    assert not strided.is_contiguous()
+    torch.testing.assert_close(call(strided, levels, locations, weights), call(value, levels, locations, weights))
+
+
+def test_the_operator_of_torch_runs_the_same_kernels_and_compiles():
+    from traceanalyzer.kernels.msda.attention import attention
+
+    args = MSDA.inputs("tiny", "fp32", PLACE).args
+    want = runnable(MSDA, "triton", "fp32")(*args)
+    value, levels, locations, weights = args
+    got = torch.ops.traceanalyzer.msda(value, levels.shapes, levels.starts, locations, weights)
+    torch.testing.assert_close(got, want)
+    torch.testing.assert_close(torch.compile(attention, fullgraph=True)(*args), want)
