@@ -50,7 +50,9 @@ def shown_name(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 16]}…{name[-15:]}"
 
 
-def numbered(names: Iterable[str], prefixes: tuple[str, ...] = ("first", "second", "third")) -> dict[str, str | None]:
+def numbered(
+    names: Iterable[str], prefixes: tuple[str, ...] = ("first", "second", "third")
+) -> dict[str, float | int | str | None]:
     """Return the first different names, each under a prefix; None under those that are left over."""
     found = list(dict.fromkeys(names))
     return {prefix: found[place] if place < len(found) else None for place, prefix in enumerate(prefixes)}

@@ -56,7 +56,7 @@ def _steps(overlapped: bool) -> tuple[dict[str, Any], ...]:
     period = 510 if overlapped else 810
     for i in range(20):
         at = period * i
-        copies = memcpy(at, at + 10, 300, 10 * i + 1, 3, "HtoD (Pinned -> Device)")
+        copies: tuple[dict[str, Any], ...] = memcpy(at, at + 10, 300, 10 * i + 1, 3, "HtoD (Pinned -> Device)")
         if overlapped:
             copies = tuple(e | {"tid": 20} if e["cat"] == "gpu_memcpy" else e for e in copies)
         begin = at + 5 if overlapped else at + 311

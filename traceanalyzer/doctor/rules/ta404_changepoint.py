@@ -125,8 +125,8 @@ class Changepoint(Rule):
                         "before": skip + change.at,
                         "after": len(values) - skip - change.at,
                         "shift": change.shift,
-                    }
-                    | numbered(others),
+                        **numbered(others),
+                    },
                     numbers={
                         "before_p50_us": us(change.before),
                         "after_p50_us": us(change.after),

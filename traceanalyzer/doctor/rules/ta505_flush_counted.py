@@ -180,8 +180,8 @@ class FlushCounted(Rule):
                         "window_ns": (own_all + extra) / n,
                         "inside_ns": own_all / n,
                         "excess": (own_all + extra) / own_all,
-                    }
-                    | numbered(others),
+                        **numbered(others),
+                    },
                     numbers={
                         "window_us_per_call": us((own_all + extra) / n),
                         "launched_inside_us_per_call": us(own_all / n),

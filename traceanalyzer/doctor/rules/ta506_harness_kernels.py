@@ -136,7 +136,7 @@ class HarnessKernels(Rule):
                     Severity.NOTE,
                     Grade.HINT,
                     on_operation(analysis, op),
-                    {"operation": op.iterations.name, "share": share} | numbered(others),
+                    {"operation": op.iterations.name, "share": share, **numbered(others)},
                     numbers={
                         "harness_share": round(share, 6),
                         "threshold_share": limit,

@@ -178,8 +178,8 @@ class OtherStream(Rule):
             return []
         ordered = sorted(shares.items(), key=lambda x: x[1])
         total = sum(shares.values())
-        least, most = ordered[0], ordered[-1]
-        lanes = analysis.trace.lanes
+        fewest, most = ordered[0], ordered[-1]
+        stream_of = analysis.trace.lanes
         return [
             self.say(
                 "pairs",
@@ -190,12 +190,12 @@ class OtherStream(Rule):
                     "escaped": escaped,
                     "pairs": pairs,
                     "streams": len(shares),
-                    "most_stream": lanes[most[0]].stream,
+                    "most_stream": stream_of[most[0]].stream,
                     "most_ns": most[1] / escaped,
                     "most_share": most[1] / total,
-                    "least_stream": lanes[least[0]].stream,
-                    "least_ns": least[1] / escaped,
-                    "least_share": least[1] / total,
+                    "least_stream": stream_of[fewest[0]].stream,
+                    "least_ns": fewest[1] / escaped,
+                    "least_share": fewest[1] / total,
                 },
                 numbers={
                     "pairs": pairs,
