@@ -28,9 +28,18 @@ class Factor:
 
 
 def comparability(
-    base: Side, head: Side, work: SharedWork | None, cache: Sequence[tuple[str, str]], clock_change: float
+    base: Side,
+    head: Side,
+    work: SharedWork | None,
+    unpaired: tuple[int, int],
+    cache: Sequence[tuple[str, str]],
+    clock_change: float,
 ) -> list[Factor]:
-    """Return the five factors. ``cache``: treatments of the cache that differ, of base and head; ``clock_change``: clocks within it are one."""
+    """Return the five factors.
+
+    ``unpaired``: kernels that are gone and new, where no unit is paired. ``cache``: treatments of the cache that differ, of base and
+    head; ``clock_change``: clocks within it are one.
+    """
     mine, theirs = ({c.what: c.value for c in s.conditions if c.value} for s in (base, head))
     versions = [what for what in (*mine, *theirs) if what.endswith(_VERSION)]
     protocol = _of("protocol", mine, theirs, [w for w in _PROTOCOL if w in mine and w in theirs])
@@ -42,7 +51,7 @@ def comparability(
     return [
         device,
         _of("versions", mine, theirs, dict.fromkeys(v for v in versions if v in mine and v in theirs)),
-        _work(work),
+        _work(work, unpaired),
         protocol,
         _clocks(base, head, clock_change),
     ]
@@ -61,9 +70,13 @@ def _of(name: Literal["device", "versions", "protocol"], mine: dict[str, str], t
     return Factor(name, "same", mine[first], mine[first]) if name == "device" else Factor(name, "same")
 
 
-def _work(work: SharedWork | None) -> Factor:
+def _work(work: SharedWork | None, unpaired: tuple[int, int]) -> Factor:
     if work is None or not work.pairs:
-        return Factor("work", "unknown")
+        return (
+            Factor("work", "differs", f"{unpaired[0]} gone", f"{unpaired[1]} new")
+            if any(unpaired)
+            else Factor("work", "unknown")
+        )
     if work.least >= SAME_WORK:
         return Factor("work", "same")
     gone, new = (sum(getattr(p, side) is None for p in work.pairs) for side in ("head", "base"))

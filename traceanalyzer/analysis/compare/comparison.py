@@ -198,6 +198,7 @@ def compare_sides(
             base,
             head,
             pairing.pairs[0].work if pairing.pairs else None,
+            (sum(r.head is None for r in kernels), sum(r.base is None for r in kernels)),
             [(d.base, d.head) for d in differences if d.what.startswith("cache of ")],
             max(0.0, options.threshold(CLOCK_CHANGE)),
         ),

@@ -32,7 +32,8 @@ def render_comparison_console(found: Sequence[ComparisonData], *, top: int | Non
 def _brief(data: ComparisonData, width: int) -> str:
     """Return the headline of one of several heads, where its time went, and what it does not share with the base."""
     lines = [f"{data.head.name}: {data.verdict.headline}"]
-    blocks = [block for unit in data.units[:1] if (block := units.why(unit, _BRIEF)) is not None]
+    found = [units.why(u, _BRIEF) for u in data.units[:1]] if data.basis == "units" else [parts.operations(data, _BRIEF)]
+    blocks = [block for block in found if block is not None]
     apart = [f for f in data.comparability if f.state == "differs"]
     said = [parts.comparability(data)] if apart else []
     return render_blocks([], lines, width=width) + render_blocks(
@@ -56,7 +57,7 @@ def _one(data: ComparisonData, top: int | None, width: int) -> str:
     if data.basis == "units":
         for unit in data.units[:_LADDERS]:
             blocks += [units.ratios(unit), units.why(unit), units.parts(unit, top or _DECIDING)]
-    else:
+    elif data.verdict.status != "cannot-judge" or top is not None:
         laddered = [op for op in data.ops if op.flips] or [op for op in data.ops if op.winners][:1]
         blocks = [
             parts.operations(data, top or _TOP),
