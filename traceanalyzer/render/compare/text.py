@@ -32,7 +32,9 @@ def render_comparison_console(found: Sequence[ComparisonData], *, top: int | Non
 def _brief(data: ComparisonData, width: int) -> str:
     """Return the headline of one of several heads, where its time went, and what it does not share with the base."""
     lines = [f"{data.head.name}: {data.verdict.headline}"]
-    found = [units.why(u, _BRIEF) for u in data.units[:1]] if data.basis == "units" else [parts.operations(data, _BRIEF)]
+    found = (
+        [units.why(u, _BRIEF) for u in data.units[:1]] if data.basis == "units" else [parts.operations(data, _BRIEF)]
+    )
     blocks = [block for block in found if block is not None]
     apart = [f for f in data.comparability if f.state == "differs"]
     said = [parts.comparability(data)] if apart else []
