@@ -272,7 +272,7 @@ def test_a_link_opens_what_it_says(open_page, cpu_bound, fragment, then):
 
 
 def test_a_kernel_of_the_table_marks_its_bars(page):
-    page.locator("#kernel-1 a.name").click()
+    page.locator("#kernel-1 a.mark").click()
     until(page, "location.hash === '#kernel-1' && TA.views.timeline.chosen !== null")
     dim = page.evaluate(
         "TA.views.timeline.model.lanes.filter((l) => l.kind !== 'stream').every((l) => l.name.every((_, i) => !TA.views.timeline.chosen(l, i)))"

@@ -16,7 +16,7 @@ TA.model = (found) => {
     lane.gapAt.forEach((i, n) => lane.gaps.set(i, [lane.gap[n], lane.gapCause[n]]));
   }
   for (const series of found.depth) {
-    lanes.push({kind: "depth", label: `depth ${series.label}`, first, start: new Float64Array(0), dur: [], name: [], tag: [], link: [], reach: [], busy: [],
+    lanes.push({kind: "depth", label: `depth ${series.label.replace(/^stream /, "")}`, first, start: new Float64Array(0), dur: [], name: [], tag: [], link: [], reach: [], busy: [],
       at: sums(series.at), depth: read(series.depth), starved: sums(series.starved), total: series.starvedTotal, gaps: new Map()});
   }
   const laneOf = (row) => { let i = lanes.length - 1; while (lanes[i].first > row || !lanes[i].start.length) i--; return i; };

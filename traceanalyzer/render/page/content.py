@@ -22,7 +22,7 @@ from traceanalyzer.report.charts.model import Timeline
 from traceanalyzer.report.model import FindingRow, LedgerRow, ReportData
 from traceanalyzer.report.units import OpRow
 
-ROWS = 400
+ROWS = 250
 LADDERS = 12
 MOST_BARS, MOST_PARTS, CAUSES = 4, 6, 30
 MOST_QUOTED, LEAST_CALLS, MOST_KERNELS = 3, 3, 8
@@ -32,7 +32,7 @@ COLOURS = {
     "synchronise": "wait", "copy_call": "wait", "allocation": "memory", "device_gap": "device", "device_wait": "device", "inside_launch": "device",
 }  # fmt: skip
 """One colour for a family of causes."""
-NAME, SENTENCE = 120, 4000
+NAME, CELL, SENTENCE = 120, 200, 2000
 POPULATIONS = {"self-time": "self", "dispatch": "call", "event pair": "reading"}
 _WORDS = {"ok": "OK", "suspect": "Suspect", "cannot-judge": "Cannot judge"}
 
@@ -108,7 +108,7 @@ def _text(text: str, limit: int = SENTENCE) -> str:
 def clean_block(b: blocks.Block) -> blocks.Block:
     """Return the block with every text made harmless and cut."""
     return replace(
-        b, title=_text(b.title, 200), columns=[_text(c, NAME) for c in b.columns], rows=[[_text(c, 400) for c in row] for row in b.rows],
+        b, title=_text(b.title, 200), columns=[_text(c, NAME) for c in b.columns], rows=[[_text(c, CELL) for c in row] for row in b.rows],
         notes=[_text(n, 600) for n in b.notes],
     )  # fmt: skip
 

@@ -9,8 +9,8 @@ from traceanalyzer.render.escape import terminal
 from traceanalyzer.report.model import ReportData
 from traceanalyzer.report.units import KernelRow
 
-VARIANTS, MOST_VARIANTS, OPEN = 20, 400, 8
-_NAME, _FULL_NAME = 120, 1000
+VARIANTS, MOST_VARIANTS, OPEN = 20, 300, 8
+_NAME, _FULL_NAME = 120, 400
 COLUMNS = [
     ("kernel", "name"), ("self p50", ""), ("95% CI", ""), ("n", ""), ("total", ""), ("share", ""), ("dispatch p50", ""), ("event pair reads", ""),
     ("inflation", ""), ("starved", ""), ("self of reading", ""), ("queue", "text"),
