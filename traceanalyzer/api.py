@@ -37,6 +37,7 @@ __all__ = [
     "compare_all",
     "counterfactual_of",
     "examine",
+    "load_report",
     "merge_benches",
     "ranks",
     "read",
@@ -173,17 +174,11 @@ def compare_all(
     from traceanalyzer.report.compare.public import Comparison
     from traceanalyzer.report.compare.runs import RunSet, median_reports, read_runs
     from traceanalyzer.report.compare.sides import side_of
-    from traceanalyzer.report.saved import open_pipe, read_report, saved_schema
 
     options = replace(options or AnalysisOptions(), samples=True)
 
     def load(given: str | Path | Report) -> tuple[Report, str]:
-        if isinstance(given, Report):
-            return given, "report"
-        pipe = open_pipe(given)
-        if saved_schema(given, pipe):
-            return Report(read_report(given, pipe)), "report"
-        return report_of(read(given, options.limits, progress, pipe), options), "trace"
+        return (given, "report") if isinstance(given, Report) else _loaded(given, options, progress)
 
     def load_side(given: str | Path | Report) -> tuple[ReportData, Side, RunSet | None]:
         if not isinstance(given, Report) and Path(given).is_dir():
@@ -211,6 +206,20 @@ def compare_all(
             mid, other_mid = first, other
         result.append(Comparison(data, (mid.figures, other_mid.figures)))
     return result
+
+
+def load_report(path: str | Path, options: AnalysisOptions | None = None) -> Report:
+    """Return the report that a file holds (``report --format json``), or that of the trace in it."""
+    return _loaded(path, options or AnalysisOptions())[0]
+
+
+def _loaded(path: str | Path, options: AnalysisOptions, progress: Progress | None = None) -> tuple[Report, str]:
+    from traceanalyzer.report.saved import open_pipe, read_report, saved_schema
+
+    pipe = open_pipe(path)
+    if saved_schema(path, pipe):
+        return Report(read_report(path, pipe)), "report"
+    return report_of(read(path, options.limits, progress, pipe), options), "trace"
 
 
 def add_to_history(

@@ -12,7 +12,7 @@ import click
 
 from traceanalyzer import interrupts
 from traceanalyzer._version import __version__
-from traceanalyzer.errors import ExitCode, TraceAnalyzerError
+from traceanalyzer.errors import DEBUG_VARIABLE, ExitCode, TraceAnalyzerError, fault_line
 
 EXIT_CODES = """\b
 Exit codes:
@@ -23,9 +23,6 @@ Exit codes:
   4  capture unavailable: the function failed, or torch, triton or the device is missing
   5  a fault of traceanalyzer itself: one line asks for a report; TRACEANALYZER_DEBUG=1 shows the traceback
 """
-DEBUG_VARIABLE = "TRACEANALYZER_DEBUG"
-
-
 _COMMANDS = "traceanalyzer.commands."
 
 
@@ -63,11 +60,14 @@ class _Group(click.Group):
         name: place for commands in commands_by_question.values() for name, place in commands.items()
     }
 
+    # called by programs of this project, in no list
+    hidden_commands: ClassVar[dict[str, tuple[str, str]]] = {"action": (_COMMANDS + "action", "command")}
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(self.commands_by_name)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        found = self.commands_by_name.get(cmd_name)
+        found = self.commands_by_name.get(cmd_name) or self.hidden_commands.get(cmd_name)
         if found is None:
             return None
         from importlib import import_module
@@ -147,7 +147,7 @@ def run(arguments: Sequence[str]) -> int:
             click.echo(f"traceanalyze: cannot_write: standard output: {error.strerror}; make room for it", err=True)
             code = int(ExitCode.BAD_INPUT)
         else:
-            click.echo(internal_error(error), err=True)
+            click.echo(f"traceanalyze: {fault_line(error)}", err=True)
             code = int(ExitCode.INTERNAL)
     return code
 
@@ -169,21 +169,6 @@ def _invoked(arguments: Sequence[str]) -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     return 0
-
-
-def internal_error(error: BaseException) -> str:
-    """Return one line on a fault of ours: its type, its place and our version, and nothing of the input."""
-    place, at = "", error.__traceback__
-    while at is not None:
-        module = str(at.tb_frame.f_globals.get("__name__", ""))
-        if module.startswith("traceanalyzer") or not place:
-            place = f"{module}:{at.tb_lineno}"
-        at = at.tb_next
-    return (
-        f"traceanalyze: internal_error: {type(error).__name__} at {place} (traceanalyzer {__version__}, Python "
-        f"{'.'.join(map(str, sys.version_info[:3]))}); a fault of traceanalyzer, not of the input: please report it with this "
-        f"line, the command and, if possible, the file; {DEBUG_VARIABLE}=1 shows the traceback"
-    )
 
 
 def _traceback() -> None:

@@ -6,7 +6,13 @@ exit code. A message says what was found, what was expected and what to do next.
 
 from __future__ import annotations
 
+import sys
 from enum import IntEnum
+
+from traceanalyzer._version import __version__
+
+DEBUG_VARIABLE = "TRACEANALYZER_DEBUG"
+"""Environment variable that shows the traceback of an error."""
 
 
 class ExitCode(IntEnum):
@@ -57,3 +63,18 @@ class CaptureUnavailable(TraceAnalyzerError):
     """Something a capture needs (torch, triton, a device) is not there."""
 
     exit_code = ExitCode.CAPTURE_UNAVAILABLE
+
+
+def fault_line(error: BaseException) -> str:
+    """Return one line on a fault of ours: its type, its place and our version, and nothing of the input."""
+    place, at = "", error.__traceback__
+    while at is not None:
+        module = str(at.tb_frame.f_globals.get("__name__", ""))
+        if module.startswith("traceanalyzer") or not place:
+            place = f"{module}:{at.tb_lineno}"
+        at = at.tb_next
+    return (
+        f"internal_error: {type(error).__name__} at {place} (traceanalyzer {__version__}, Python "
+        f"{'.'.join(map(str, sys.version_info[:3]))}); a fault of traceanalyzer, not of the input: please report it with this "
+        f"line, the command and, if possible, the file; {DEBUG_VARIABLE}=1 shows the traceback"
+    )

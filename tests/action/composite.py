@@ -6,15 +6,22 @@ input or a step's output. Steps of other actions are recorded, not run.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import yaml
+
+from traceanalyzer.action import run as action_run
+from traceanalyzer.action.apart import WorkFailed, attempt
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -30,6 +37,8 @@ class Outcome:
     summary: str
     stderr: str
     commands: list[tuple[str, str, str]] = field(default_factory=list)
+    made: dict[str, str] = field(default_factory=dict)
+    """Outputs of the step itself."""
 
     @property
     def comment(self) -> str:
@@ -83,26 +92,50 @@ def _decoded(text: str) -> str:
     return text
 
 
-def run_action(workspace: Path, *, python: str = sys.executable, **given: str) -> Outcome:
+def run_action(workspace: Path, *, as_runner: bool = False, **given: str) -> Outcome:
     """Run the report step of action.yml with inputs (``fail_on`` for ``fail-on``) in a workspace.
 
-    The install step is taken as done, its output the given interpreter: this installation has the analyser.
+    ``as_runner``: in a shell of its own, as the runner does; else its command is called here, with the environment that action.yml
+    maps. The install step is taken as done: this installation has the analyser.
     """
     inputs = {name: str(spec.get("default", "")) for name, spec in ACTION["inputs"].items()}
     for name, value in given.items():
         assert name.replace("_", "-") in inputs, name
         inputs[name.replace("_", "-")] = value
-    steps = {"install": {"python": python}, "python": {"python-path": python}}
+    steps = {"install": {"python": sys.executable}, "python": {"python-path": sys.executable}}
     step = next(s for s in ACTION["runs"]["steps"] if s.get("id") == "report")
     temp = workspace.parent / f"{workspace.name}-temp"
     temp.mkdir(exist_ok=True)
-    done, output, summary = run_step(step, inputs, steps, workspace, temp)
+    if as_runner:
+        done, output, summary = run_step(step, inputs, steps, workspace, temp)
+        code, log, stderr = done.returncode, done.stdout.decode(), done.stderr.decode()
+    else:
+        output, summary, env = environment(step, inputs, steps, workspace, temp, ROOT)
+        code, log, stderr = called(env)
     steps["report"] = read_outputs(output)
     outputs = {name: evaluate(spec["value"], inputs, steps) for name, spec in ACTION["outputs"].items()}
-    log = done.stdout.decode()
-    return Outcome(
-        done.returncode, log, outputs, summary.read_text(encoding="utf-8"), done.stderr.decode(), read_commands(log)
-    )
+    return Outcome(code, log, outputs, summary.read_text(encoding="utf-8"), stderr, read_commands(log), steps["report"])
+
+
+def called(env: dict[str, str]) -> tuple[int, str, str]:
+    """Call the command of the report step in this process: its exit code, its log and what went to standard error."""
+    out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
+    place = Path.cwd()
+    try:
+        with redirect_stdout(out), redirect_stderr(err), patch.object(action_run, "apart", here):
+            code = action_run.run_step(env)
+    finally:
+        os.chdir(place)
+    out.flush()
+    return code, out.buffer.getvalue().decode(), err.getvalue()  # type: ignore[attr-defined]
+
+
+def here(work: Callable[..., Any], *arguments: object) -> Any:
+    """Do in this process what the action does in one of its own."""
+    failure, result = attempt(work, *arguments)
+    if failure is not None:
+        raise WorkFailed(failure)
+    return result
 
 
 def run_step(
@@ -114,6 +147,16 @@ def run_step(
     action: Path = ROOT,
 ) -> tuple[subprocess.CompletedProcess[bytes], Path, Path]:
     """Run one ``run`` step and return what it did, its output file and its summary file."""
+    output, summary, env = environment(step, inputs, steps, workspace, temp, action)
+    # what `shell: bash` means to the runner
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+    return subprocess.run(command, cwd=workspace, env=env, capture_output=True), output, summary
+
+
+def environment(
+    step: dict[str, Any], inputs: dict[str, str], steps: dict[str, dict[str, str]], workspace: Path, temp: Path, action: Path
+) -> tuple[Path, Path, dict[str, str]]:  # fmt: skip
+    """Return a new output file, a new summary file and the environment of a step."""
     number = len(list(temp.glob("output-*")))
     output, summary = temp / f"output-{number}", temp / f"summary-{number}"
     output.touch()
@@ -124,9 +167,7 @@ def run_step(
         **{k: v for k, v in os.environ.items() if k.startswith("PIP_")},
         **{name: evaluate(text, inputs, steps) for name, text in step.get("env", {}).items()},
     }  # fmt: skip
-    # what `shell: bash` means to the runner
-    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-    return subprocess.run(command, cwd=workspace, env=env, capture_output=True), output, summary
+    return output, summary, env
 
 
 def evaluate(text: str, inputs: dict[str, str], steps: dict[str, dict[str, str]]) -> str:

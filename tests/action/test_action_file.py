@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.action.composite import ACTION, ROOT, evaluate, read_commands, read_outputs, run_step
+from tests.action.composite import ACTION, ROOT, evaluate, read_commands, read_outputs, run_action, run_step
 
 STEPS = ACTION["runs"]["steps"]
 SCRIPTS = sorted((ROOT / "action").glob("*.sh"))
@@ -33,21 +33,24 @@ def test_actions_of_others_are_github_s_own_and_pinned_by_the_hash_of_a_release(
     assert len(uses) == 2 and all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", u) for u in uses)
 
 
-def test_every_input_is_used_and_every_output_is_made():
+def test_every_input_is_used_and_every_output_is_made(tmp_path):
     text = (ROOT / "action.yml").read_text(encoding="utf-8")
     for name, spec in ACTION["inputs"].items():
         assert f"inputs.{name}" in text.replace(f"\n  {name}:", "") and spec["description"]
         assert spec.get("required") or "default" in spec
-    script = (ROOT / "action" / "run.sh").read_text(encoding="utf-8")
-    made = set(re.findall(r"set_output ([a-z-]+) ", script))
-    assert made == set(ACTION["outputs"])
+    (tmp_path / "work").mkdir()
+    step_made = run_action(tmp_path / "work", traces="")
+    assert set(step_made.made) == set(ACTION["outputs"])
     assert all(spec["value"] == f"${{{{ steps.report.outputs.{name} }}}}" for name, spec in ACTION["outputs"].items())
 
 
 def test_every_variable_the_report_step_is_given_is_read_and_the_other_way_round():
     given = set(step("report")["env"])
-    script = (ROOT / "action" / "run.sh").read_text(encoding="utf-8")
-    assert given == set(re.findall(r"\b(?:INPUT_[A-Z_]+|TRACEANALYZER_[A-Z_]+)\b(?!\*)", script))
+    read = (ROOT / "traceanalyzer" / "action" / "inputs.py").read_text(encoding="utf-8")
+    assert given == {
+        *re.findall(r'"(INPUT_[A-Z_]+)"', read),
+        *re.findall(r"\$(TRACEANALYZER_[A-Z_]+)", step("report")["run"]),
+    }
 
 
 def test_the_workflow_s_python_stays_on_the_path():
@@ -74,8 +77,8 @@ def test_shellcheck_finds_nothing_in_the_scripts(script):
 
 
 def test_scripts_stop_at_the_first_error_and_at_unset_names():
-    for script in ("run.sh", "install.sh"):
-        assert "\nset -euo pipefail\n" in (ROOT / "action" / script).read_text(encoding="utf-8")
+    for script in SCRIPTS:
+        assert "\nset -euo pipefail\n" in script.read_text(encoding="utf-8")
 
 
 # installing

@@ -15,8 +15,8 @@ from markdown_it import MarkdownIt
 
 import traceanalyzer as ta
 from tests.render.fakes import finding, hostile, kernel, make, report
-from traceanalyzer.commands.reproduce import shell_word
 from traceanalyzer.render.marker import marker
+from traceanalyzer.render.shell import shell_word
 from traceanalyzer.render.summary import MAX_CHARACTERS, render_summary
 from traceanalyzer.report import model
 from traceanalyzer.report.model import Abstention, Verdict

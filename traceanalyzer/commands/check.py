@@ -9,7 +9,8 @@ import click
 from traceanalyzer.commands.claims import tell_unmatched
 from traceanalyzer.commands.config import load_config
 from traceanalyzer.commands.output import refuse_input_as_output, utf8_stdout, write_output
-from traceanalyzer.commands.report import INTERNAL_RULE, LEVELS, parse_thresholds
+from traceanalyzer.commands.report import parse_thresholds
+from traceanalyzer.doctor.gate import LEVELS, fails
 from traceanalyzer.errors import ExitCode
 from traceanalyzer.options import AnalysisOptions, Selection, parse_claim
 from traceanalyzer.render.base import names, render
@@ -68,11 +69,9 @@ def command(
     utf8_stdout()
     write_output(render(CHECK, output_format, reports), output, form=output_format)
     level = fail_on or config.fail_on or "warning"
-    failing = LEVELS[LEVELS.index(level) :]
-    judged = [f for r in reports for f in r.findings if f.severity in failing and f.rule != INTERNAL_RULE]
     if any(r.verdict.status == "cannot-judge" for r in reports):
         sys.exit(int(ExitCode.CANNOT_JUDGE))
-    if judged:
+    if any(fails(r.findings, level) for r in reports):
         sys.exit(int(ExitCode.FINDINGS))
 
 

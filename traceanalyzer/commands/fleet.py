@@ -15,6 +15,7 @@ import click
 from traceanalyzer.commands.limits import bound_options
 from traceanalyzer.commands.numbers import Size
 from traceanalyzer.commands.output import screen, utf8_stdout, write_output
+from traceanalyzer.doctor.gate import LEVELS
 from traceanalyzer.errors import ExitCode
 from traceanalyzer.interrupts import cleaning_up
 from traceanalyzer.options import AnalysisOptions, ReadLimits
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from traceanalyzer.fleet.run import Progress
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-LEVELS = ("note", "warning", "error")
 _QUIET_SECONDS = 30.0
 """Without a terminal a line is written this often."""
 

@@ -13,17 +13,13 @@ from traceanalyzer.commands.numbers import Duration, parse_threshold
 from traceanalyzer.commands.output import refuse_input_as_output, screen, utf8_stdout, write_output
 from traceanalyzer.commands.progress import reading_progress
 from traceanalyzer.commands.reproduce import command_line
+from traceanalyzer.doctor.gate import LEVELS, fails
 from traceanalyzer.errors import ExitCode, OptionError
 from traceanalyzer.interrupts import cleaning_up
 from traceanalyzer.options import AnalysisOptions, ReadLimits, Selection, parse_claim
 from traceanalyzer.render.base import RenderSettings, names, render
 from traceanalyzer.render.formats import REPORT
 from traceanalyzer.render.sections import SECTIONS
-
-LEVELS = ("note", "warning", "error")
-"""Severities, least first."""
-INTERNAL_RULE = "TA000"
-"""A rule that failed: told, and never a reason to fail somebody's gate."""
 
 
 def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
@@ -145,9 +141,7 @@ def command(
     settings = RenderSettings(top, command_line(click.get_current_context()), *screen(output), full, sections)
     utf8_stdout()
     write_output(render(REPORT, output_format, data, settings), output, form=output_format)
-    if fail_on is not None:
-        failing = LEVELS[LEVELS.index(fail_on) :]
-        if any(f.severity in failing for f in data.findings if f.rule != INTERNAL_RULE):
-            sys.exit(int(ExitCode.FINDINGS))
+    if fail_on is not None and fails(data.findings, fail_on):
+        sys.exit(int(ExitCode.FINDINGS))
     if data.verdict.status == "cannot-judge":
         sys.exit(int(ExitCode.CANNOT_JUDGE))

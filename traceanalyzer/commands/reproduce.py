@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
-from pathlib import PurePath
-
 import click
 from click.core import ParameterSource
 
-from traceanalyzer.render.escape import visible
+from traceanalyzer.render.shell import shell_line
 
 _OF_THIS_RUN = frozenset({"output", "progress"})
 """Where the output went and how it was followed: neither changes a number."""
@@ -20,14 +17,14 @@ def command_line(ctx: click.Context) -> str:
     Folders of the arguments are left out, since they name machines and users: the command is run beside its files.
     """
     arguments: list[str] = []
-    words = ["traceanalyze", ctx.info_name or ""]
+    options: list[str] = []
     for parameter in ctx.command.params:
         value = ctx.params.get(parameter.name or "")
         if isinstance(parameter, click.Argument):
-            arguments += [_beside(v) for v in (value if isinstance(value, tuple) else (value,)) if v is not None]
+            arguments += [v for v in (value if isinstance(value, tuple) else (value,)) if v is not None]
         elif parameter.name not in _OF_THIS_RUN and _given(ctx, parameter):
-            words += _option(parameter, value)
-    return " ".join(shell_word(w) for w in [*words[:2], *arguments, *words[2:]])
+            options += _option(parameter, value)
+    return shell_line(ctx.info_name or "", arguments, options)
 
 
 def _given(ctx: click.Context, parameter: click.Parameter) -> bool:
@@ -41,33 +38,3 @@ def _option(parameter: click.Parameter, value: object) -> list[str]:
     values = value if isinstance(value, tuple) else (value,)
     # one word, so that a value that begins with "-" is no option
     return [word for v in values for word in ([f"{name}={v}"] if str(v).startswith("-") else [name, str(v)])]
-
-
-def _beside(path: str) -> str:
-    name = PurePath(path).name or path
-    return f"./{name}" if name.startswith("-") and path != "-" else name
-
-
-def shell_word(text: str) -> str:
-    """Return the text as one word of bash on one line, every character visible.
-
-    What :func:`~traceanalyzer.render.escape.visible` would spell out stands as the bytes of its UTF-8 in ``$'...'``.
-    """
-    if visible(text) == text:
-        return shlex.quote(text)
-    return "$'" + "".join(_dollar_quoted(c) for c in text) + "'"
-
-
-def _dollar_quoted(char: str) -> str:
-    if char in "\\'":
-        return "\\" + char
-    if visible(char) == char:
-        return char
-    return "".join(f"\\x{byte:02x}" for byte in _bytes(char))
-
-
-def _bytes(char: str) -> bytes:
-    try:
-        return char.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return char.encode("utf-8", "surrogatepass")

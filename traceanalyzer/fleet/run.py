@@ -26,7 +26,6 @@ BATCH_FILES = 256
 BATCH_BYTES = 64 << 20
 BATCH_SECONDS = 20.0
 """A batch is written when it has so many traces, so many bytes, or is so old."""
-LEVELS = ("note", "warning", "error")
 
 
 class Runner(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from traceanalyzer.doctor.gate import fails
 from traceanalyzer.report.model import ReportData, Verdict
 
 if TYPE_CHECKING:
@@ -89,6 +90,10 @@ class Report:
     def findings(self) -> pd.DataFrame:
         """One row per finding, gravest first."""
         return self._frame("findings")
+
+    def fails(self, level: str) -> bool:
+        """Return whether a finding is of this level (``note``, ``warning``, ``error``) or above."""
+        return fails(self.data.findings, level)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON report, version 1, as a dict."""

@@ -1,0 +1,1 @@
+"""The GitHub action's report step: traces of a workspace in; step summary, comment, pages, outputs and a gate out."""
