@@ -118,7 +118,9 @@ def test_a_trace_and_a_base_are_analysed_once_whatever_is_made_of_them(workspace
     read = []
     for function in ("analyze", "load_report"):
         real = getattr(judging, function)
-        monkeypatch.setattr(judging, function, lambda path, *a, real=real, **o: read.append(path) or real(path, *a, **o))
+        monkeypatch.setattr(
+            judging, function, lambda path, *a, real=real, **o: read.append(path) or real(path, *a, **o)
+        )
     done = run_action(workspace, traces="[ab].json", base="base.json", html="pages", fail_on="error")
     assert done.code == 0 and sorted(read) == ["a.json", "b.json", "base.json"]
     assert len(list(Path(done.outputs["html-dir"]).iterdir())) == 4
