@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import traceanalyzer as ta
-from tests.browser.pages import frame
+from tests.browser.pages import frame, sample
 from tests.browser.test_hostile_page import EVIL
 from tests.builders import trace
 from tests.conftest import shared_files
@@ -167,3 +167,13 @@ def test_a_real_pair_opens_without_a_complaint(open_page):
     page = open_page(ta.compare(*PAIR).to_html(), width=400)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     assert page.locator("table").count() >= 4
+
+
+def test_a_saved_report_has_no_timeline_and_the_page_says_so(open_page, tmp_path):
+    saved = tmp_path / "saved.json"
+    saved.write_text(
+        ta.analyze(sample("cpu_bound_loop"), options=AnalysisOptions(samples=True)).to_json(), encoding="utf-8"
+    )
+    page = open_page(ta.compare(saved, sample("graph_replay"), options=AnalysisOptions(figures=True)).to_html())
+    assert page.locator("#timeline-base").count() == 0
+    assert "No timelines" in page.locator("main").inner_text()
