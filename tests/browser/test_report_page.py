@@ -108,6 +108,23 @@ def test_numbers_sort_by_value_and_what_has_none_stays_last(open_page, tmp_path)
         assert names(page)[-1] == "unlinked"
 
 
+@pytest.mark.parametrize(
+    "order",
+    [
+        ["64 ns", "9.500 us", "39.95 us", "1.078 ms", "2.5 s"],
+        ["0.064", "9.500", "1,078,288"],
+        ["<0.1 %", "0.4 %", "47 %", "100 %"],
+        ["1.02x", "8.7x", "23x"],
+        ["12.80-12.90 us", "1.310-2.617 ms"],
+        ["9.500 us > 1 s", "20 us > 3 us"],
+    ],
+)
+def test_cells_sort_by_what_they_say_with_their_unit(open_page, several_kernels, order):
+    found = open_page(several_kernels).evaluate(f"{order}.map(TA.number)")
+    assert found == sorted(found)
+    assert len(set(found)) == len(order)
+
+
 def test_the_filter_narrows_the_table_and_says_by_how_much(open_page, several_kernels):
     page = open_page(several_kernels)
     page.locator("#filter").fill("MM")

@@ -1,3 +1,9 @@
+// What a cell sorts by: a number with its unit, the begin of an interval, the base of "base > head"; NaN for words.
+TA.number = (text) => {
+  const found = /^<?(-?[\d,]+(?:\.\d+)?)(?:-[\d,.]+)?\s?(ns|us|ms|s|%|x)?(?: [>(].*)?$/.exec(text);
+  return found ? Number(found[1].replace(/,/g, "")) * ({ns: 1e-3, ms: 1e3, s: 1e6}[found[2]] || 1) : NaN;
+};
+
 // Shows every row of a long table.
 TA.unfold = (table) => {
   table.classList.remove("folded");
@@ -19,7 +25,7 @@ TA.tables = () => {
   const value = (body, column) => {
     const cell = body.rows[0].cells[column];
     const text = cell.dataset.v ?? cell.textContent.trim();
-    const number = text === "" || text === "n/a" ? NaN : Number(text.replace(/,/g, ""));
+    const number = TA.number(text);
     return Number.isNaN(number) ? text : number;
   };
   // what has no value stays last either way
