@@ -24,7 +24,7 @@ def apart(work: Callable[..., Result], *arguments: object) -> Result:
     # forked where that is safe, so that nothing is imported a second time
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
     answers, answer = context.Pipe(duplex=False)
-    child = context.Process(target=_answer, args=(answer, work, arguments))  # type: ignore[attr-defined]  # of every context
+    child = context.Process(target=_answer, args=(answer, work, arguments))
     with cleaning_up():
         child.start()
         answer.close()

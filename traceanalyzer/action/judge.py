@@ -72,7 +72,7 @@ def _compared(path: str, report: Report, base: tuple[str, Report | None], inputs
     limit = inputs.fail_on_regression
     judgeable = result.verdict.status != "cannot-judge"
     failed = limit is not None and judgeable and (result.data.regression_pct or 0) > limit
-    command = ("compare", [place, path], [])
+    command: tuple[str, list[str], list[str]] = ("compare", [place, path], [])
     return _judged(result.verdict, failed, COMPARISON, "markdown", [result], command, inputs)
 
 
