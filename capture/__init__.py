@@ -9,10 +9,9 @@ Nothing here is imported by the analyser, and importing it loads no framework.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from traceanalyzer.errors import CaptureUnavailable
+from traceanalyzer.capture.needs import require_torch
 
 if TYPE_CHECKING:
     from traceanalyzer.capture.api import Capture, capture
@@ -33,16 +32,6 @@ _HOMES = {
     "Timed": "traceanalyzer.capture.minimal_timer",
     "timed": "traceanalyzer.capture.minimal_timer",
 }
-
-
-def require_torch() -> None:
-    """Raise :class:`~traceanalyzer.errors.CaptureUnavailable` (exit code 4) unless torch can be imported."""
-    if find_spec("torch") is None:
-        raise CaptureUnavailable(
-            "no_torch",
-            "capture needs torch, which is not installed",
-            hint="install the extra: pip install -e '.[capture]'",
-        )
 
 
 def __getattr__(name: str) -> Any:

@@ -53,7 +53,7 @@ class Capture:
         return analyze(self.trace)
 
     def __str__(self) -> str:
-        from traceanalyzer.render.measured import render_measured
+        from traceanalyzer.render.unreported import render_measured
 
         return render_measured(self.sidecar)
 

@@ -18,12 +18,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from traceanalyzer.capture.job import Job
 from traceanalyzer.capture.place import TRACE_NAME
 from traceanalyzer.capture.precision import MOST_RUNS, half_width, next_calls
 from traceanalyzer.capture.session import NOT_SO_FAR
 from traceanalyzer.capture.supervise import supervise
 from traceanalyzer.capture.survey import Survey, read_survey
-from traceanalyzer.capture.worker import Job, read_failure
+from traceanalyzer.capture.worker import read_failure
 from traceanalyzer.errors import CaptureUnavailable, OptionError, TraceAnalyzerError
 from traceanalyzer.kernels.operator import check_name
 from traceanalyzer.report.bench.model import BenchRow

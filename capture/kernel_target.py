@@ -5,8 +5,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from traceanalyzer.capture.asked import Asked, Target
 from traceanalyzer.capture.frameworks import open_device
-from traceanalyzer.capture.target import Asked, Target
 from traceanalyzer.errors import CaptureUnavailable, OptionError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import msgspec
 from traceanalyzer.errors import CaptureUnavailable
 
 if TYPE_CHECKING:
-    from traceanalyzer.capture.worker import Job
+    from traceanalyzer.capture.job import Job
 
 
 def rank_trace(rank: int) -> str:
@@ -54,8 +54,8 @@ def launch(job: Job, say: Callable[[str], None]) -> None:
 
 def main(path: str) -> int:
     """Record the rank that the environment names."""
+    from traceanalyzer.capture.job import Job
     from traceanalyzer.capture.script import run_script
-    from traceanalyzer.capture.worker import Job
 
     job = msgspec.json.decode(Path(path).read_bytes(), type=Job)
     rank = int(os.environ.get("RANK", "0"))

@@ -20,7 +20,7 @@ from traceanalyzer.errors import CaptureUnavailable, OptionError
 from traceanalyzer.trace.sidecar import SCHEMA, Sidecar, encode_sidecar, sidecar_path
 
 if TYPE_CHECKING:
-    from traceanalyzer.capture.worker import Job
+    from traceanalyzer.capture.job import Job
 
 
 class _Enough(BaseException):

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
+from traceanalyzer.capture.job import Job, Status
 from traceanalyzer.capture.place import Stamp, made_since, stamps
-from traceanalyzer.capture.worker import Job, Status
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, TraceAnalyzerError
 
 _GRACE_S = 5.0

@@ -12,7 +12,7 @@ from traceanalyzer.errors import OptionError
 from traceanalyzer.trace.sidecar import DeviceFacts
 
 if TYPE_CHECKING:
-    from traceanalyzer.capture.worker import Job
+    from traceanalyzer.capture.job import Job
 
 SURVEY_NAME = "survey.json"
 

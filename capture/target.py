@@ -13,48 +13,17 @@ import importlib.util
 import inspect
 import math
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from traceanalyzer.capture.correctness import Tolerances
+from traceanalyzer.capture.asked import Asked, Target
+from traceanalyzer.capture.kernel_target import kernel_target
 from traceanalyzer.capture.said import said
 from traceanalyzer.errors import CaptureUnavailable, OptionError, TraceAnalyzerError
 from traceanalyzer.trace.sidecar import LARGEST
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What the command line said of the target; empty texts were not given."""
-
-    target: str
-    inputs: str = ""
-    reference: str = ""
-    preset: str = ""
-    dtype: str = ""
-    implementation: str = ""
-    seed: int = 0
-    tolerance: tuple[float, float] | None = None
-    direction: str = "forward"
-    axes: Mapping[str, int | float | str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Target:
-    """A function with its arguments and what to hold its result to."""
-
-    name: str
-    fn: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    reference: Callable[..., Any] | None
-    tolerance: Tolerances | None
-    bytes_moved: int | None
-    flops: int | None
-    inputs: dict[str, str] | None = None
 
 
 def load(asked: Asked, device: str) -> Target:
@@ -65,8 +34,6 @@ def load(asked: Asked, device: str) -> Target:
     """
     where, colon, function = asked.target.rpartition(":")
     if not colon:
-        from traceanalyzer.capture.kernel_target import kernel_target
-
         return kernel_target(asked, device)
     if asked.direction != "forward":
         raise OptionError(

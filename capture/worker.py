@@ -11,63 +11,12 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from traceanalyzer.capture.place import TRACE_NAME
+from traceanalyzer.capture.job import Job, Status
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, TraceAnalyzerError
-
-
-@dataclass(frozen=True)
-class Job:
-    """What to do. ``axes`` are values for the input maker; ``others`` are functions that are
-    measured in turns with this one, so that drift falls on all alike. ``script`` with ``arguments`` runs a program (the name of a module where ``module``, under torchrun
-    with the options ``launcher`` where those are given), ``survey`` asks what can run of a kernel; else ``target`` names a function."""
-
-    out: str
-    status: str
-    target: str = ""
-    script: str = ""
-    module: bool = False
-    launcher: list[str] | None = None
-    trace_name: str = TRACE_NAME
-    survey: str = ""
-    arguments: list[str] = field(default_factory=list)
-    inputs: str = ""
-    reference: str = ""
-    preset: str = ""
-    dtype: str = ""
-    implementation: str = ""
-    direction: str = "forward"
-    axes: dict[str, int | float | str] = field(default_factory=dict)
-    others: list[Job] = field(default_factory=list)
-    seed: int = 0
-    tolerance: tuple[float, float] | None = None
-    protocols: list[str] = field(default_factory=list)
-    warm_up: int = 10
-    iterations: int = 100
-    budget_s: float = 30.0
-    device: str = "auto"
-    framework: str = "auto"
-    with_host: bool = False
-    after_s: float = 0.0
-    most_s: float = 30.0
-    most_steps: int = 0
-    progress: bool = False
-
-
-@dataclass(frozen=True)
-class Status:
-    """How far the process came: ``stage`` in words; ``done`` when it came to its end; else the error, once there is one."""
-
-    stage: str
-    done: bool = False
-    kind: str = ""
-    message: str = ""
-    hint: str = ""
-    exit_code: int = 0
 
 
 def main(path: str) -> int:
@@ -113,7 +62,8 @@ def main(path: str) -> int:
 
 def _function(job: Job, say: Callable[[Status], None]) -> None:
     from traceanalyzer.capture.api import Begun, CaptureOptions, begin_call, together
-    from traceanalyzer.capture.target import Asked, load
+    from traceanalyzer.capture.asked import Asked
+    from traceanalyzer.capture.target import load
     from traceanalyzer.commands.progress import step_progress
 
     with step_progress(job.progress) as show:

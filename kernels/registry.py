@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
-from traceanalyzer.capture import require_torch
+from traceanalyzer.capture.needs import require_torch
 from traceanalyzer.kernels.operator import Operator, check_name
 
 _MODULES = {

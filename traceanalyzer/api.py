@@ -11,6 +11,7 @@ from traceanalyzer.analysis.pipeline import Analysis, analyse
 from traceanalyzer.doctor.engine import diagnose
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.registry import chosen_rules
+from traceanalyzer.doctor.thresholds import check_thresholds
 from traceanalyzer.errors import OptionError
 from traceanalyzer.options import AnalysisOptions, Selection
 from traceanalyzer.report.build import build_report
@@ -68,6 +69,7 @@ def analyze(
         options = AnalysisOptions(Selection(range, device, stream, kernel, rank))
     elif (range, device, stream, kernel, rank) != (None,) * 5:
         raise TypeError("give the selection in options or as arguments, not both")
+    check_thresholds(options.thresholds)  # before the file is read
     if second_opinion:
         return _with_second_opinion(path, options, progress)
     return report_of(read(path, options.limits, progress), options)
@@ -128,6 +130,7 @@ def ranks(
 
 def examine(trace: Trace, options: AnalysisOptions | None = None) -> tuple[Analysis, list[Finding], Report]:
     """Return the analysis of a trace and its findings with absolute times beside the report made of them."""
+    check_thresholds(options.thresholds if options else ())
     analysis = analyse(trace, options)
     findings, abstentions = diagnose(analysis, chosen_rules(analysis.options.select, analysis.options.ignore))
     return analysis, findings, Report(build_report(analysis, findings, abstentions))
@@ -176,6 +179,7 @@ def compare_all(
     from traceanalyzer.report.compare.sides import side_of
 
     options = replace(options or AnalysisOptions(), samples=True)
+    check_thresholds(options.thresholds)
 
     def load(given: str | Path | Report) -> tuple[Report, str]:
         return (given, "report") if isinstance(given, Report) else _loaded(given, options, progress)

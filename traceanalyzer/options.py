@@ -8,6 +8,7 @@ the rule's file.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from math import isfinite
 
 from traceanalyzer.errors import OptionError
 from traceanalyzer.quantities import MOST_NS, QuantityError, duration_ns
@@ -151,7 +152,7 @@ ANALYSIS_THRESHOLDS: dict[str, Threshold] = {
     )
 }  # fmt: skip
 """Thresholds of the analyses, by name. Those of a rule stand in the rule's file; all of them:
-:func:`traceanalyzer.doctor.thresholds.all_thresholds`."""
+:func:`~traceanalyzer.doctor.thresholds.all_thresholds`."""
 
 
 @dataclass(frozen=True)
@@ -204,30 +205,13 @@ class AnalysisOptions:
             raise OptionError("bad_option", f"clear_us is {self.clear_us}", hint="give microseconds from 0 up")
         if any(not 0 < c.ns <= MOST_NS for c in self.claims):
             raise OptionError("bad_claim", "a claim is no time that a call can take", hint="give nanoseconds above 0")
-        if not self.thresholds:
-            return
-        from difflib import get_close_matches
-        from math import isfinite
-
-        known = _all_thresholds()
         for name, value in self.thresholds.items():
-            if name not in known:
-                near = get_close_matches(name, known, 1)
-                hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(sorted(known))}"
-                raise OptionError("unknown_threshold", f"no threshold is called '{name}'", hint=hint)
             if not isfinite(value):
                 raise OptionError(
                     "bad_threshold", f"threshold '{name}' is {value}", hint="give a finite number, e.g. 1e9 for never"
                 )
 
     def threshold(self, which: Threshold | str) -> float:
-        """Return the value in force for a threshold or for the name of one, in its own unit."""
-        found = (ANALYSIS_THRESHOLDS.get(which) or _all_thresholds()[which]) if isinstance(which, str) else which
+        """Return the value in force for a threshold, or for the name of one of the analyses, in its own unit."""
+        found = ANALYSIS_THRESHOLDS[which] if isinstance(which, str) else which
         return self.thresholds.get(found.name, found.default)
-
-
-def _all_thresholds() -> dict[str, Threshold]:
-    # the rules are loaded to check a name, never to start up or to judge by defaults
-    from traceanalyzer.doctor.thresholds import all_thresholds
-
-    return all_thresholds()

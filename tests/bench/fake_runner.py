@@ -10,9 +10,10 @@ import msgspec
 
 from tests.capture.fake_device import FakeDevice
 from traceanalyzer.capture.api import run
+from traceanalyzer.capture.job import Job
 from traceanalyzer.capture.session import Operation, Settings
 from traceanalyzer.capture.survey import SURVEY_NAME, Absence, Survey
-from traceanalyzer.capture.worker import Job, write_failure
+from traceanalyzer.capture.worker import write_failure
 from traceanalyzer.errors import CaptureUnavailable, TraceAnalyzerError
 from traceanalyzer.trace.sidecar import DeviceFacts
 

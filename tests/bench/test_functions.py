@@ -146,8 +146,8 @@ def test_the_five_minutes_of_the_manual_are_three_shapes_two_dtypes_and_right(tm
 
     torch = pytest.importorskip("torch")
 
+    from traceanalyzer.capture.job import Job
     from traceanalyzer.capture.survey import read_survey, write_survey
-    from traceanalyzer.capture.worker import Job
 
     page = (Path(__file__).resolve().parents[2] / "docs" / "bench.md").read_text(encoding="utf-8")
     code = re.search(r"## In five minutes.*?```python\n(.*?)```", page, re.DOTALL).group(1)

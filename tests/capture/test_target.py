@@ -2,7 +2,8 @@
 
 import pytest
 
-from traceanalyzer.capture.target import Asked, load
+from traceanalyzer.capture.asked import Asked
+from traceanalyzer.capture.target import load
 from traceanalyzer.errors import CaptureUnavailable, OptionError
 
 MODULE = """

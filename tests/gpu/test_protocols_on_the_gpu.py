@@ -7,9 +7,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from traceanalyzer.capture.api import capture  # noqa: E402
+from traceanalyzer.capture.job import Job  # noqa: E402
 from traceanalyzer.capture.protocols import PROTOCOLS  # noqa: E402
 from traceanalyzer.capture.supervise import supervise  # noqa: E402
-from traceanalyzer.capture.worker import Job  # noqa: E402
 from traceanalyzer.trace.sidecar import read_sidecar  # noqa: E402
 
 FLOOR_US = 1.5

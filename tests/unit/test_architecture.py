@@ -6,6 +6,8 @@ import ast
 import configparser
 import subprocess
 import sys
+from collections.abc import Container
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,31 @@ def test_imports_point_one_way(path):
             other = name.split(".")[1]
             allowed = ALLOWED[part] | EVERYONE | ({"api"} if part in ("action", "commands") else set())
             assert other in allowed, f"{part} imports {name}"
+
+
+def test_no_modules_import_one_another_in_a_circle():
+    """Imports inside of functions and for types alone count too: a reader follows those as well."""
+    names = {_module(PACKAGE.parent, p): p for p in MODULES}
+    for top in ("capture", "kernels"):
+        names |= {f"traceanalyzer.{_module(ROOT, p)}": p for p in (ROOT / top).rglob("*.py")}
+    graph = {name: _modules_named(path, names) - {name} for name, path in names.items()}
+    assert list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
+
+
+def _module(root: Path, path: Path) -> str:
+    return ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _modules_named(path: Path, modules: Container[str]) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            # a name is a module of the package, or something in it
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {name if name in modules else node.module for name in names}
+    return {name for name in found if name in modules}
 
 
 def test_renderers_are_used_by_the_public_report_only():

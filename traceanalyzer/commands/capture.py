@@ -110,11 +110,11 @@ def command(
     -- python SCRIPT.py, -- -m MODULE and -- torchrun ... SCRIPT.py, which records one trace a rank.
     """
     from traceanalyzer.capture import require_torch
+    from traceanalyzer.capture.job import Job
     from traceanalyzer.capture.place import made_since, stamps
     from traceanalyzer.capture.program import program_of
     from traceanalyzer.capture.protocols import chosen_protocols
     from traceanalyzer.capture.supervise import supervise
-    from traceanalyzer.capture.worker import Job
 
     program = program_of(target)
     if program is not None or framework == "pytorch":
@@ -165,7 +165,7 @@ def _show(folder: Path, made: set[Path], output_format: str, failure: TraceAnaly
 
             write_output(encode_sidecar(sidecar).decode(), None, form="json")
         else:
-            from traceanalyzer.render.measured import render_measured
+            from traceanalyzer.render.unreported import render_measured
 
             write_output(render_measured(sidecar, width=screen()[0]), None)
     if sidecar is not None:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from traceanalyzer.analysis.collectives import RankCollectives
-from traceanalyzer.analysis.pipeline import analyse
-from traceanalyzer.doctor.engine import diagnose
-from traceanalyzer.doctor.registry import chosen_rules
 from traceanalyzer.errors import TraceAnalyzerError, TraceFormatError
+from traceanalyzer.fleet.one_rank import OneRank, one_rank
 from traceanalyzer.options import AnalysisOptions
-from traceanalyzer.peers.hta import HOW_TO_GET, installed_version, run_hta
-from traceanalyzer.report.build import build_report
-from traceanalyzer.report.ranks import LostTrace, RankRow, RanksData, rank_collectives, rank_of, rank_rows, ranks_report
+from traceanalyzer.peers.hta import HOW_TO_GET, installed_version
+from traceanalyzer.report.ranks import LostTrace, RanksData, rank_of, ranks_report
 from traceanalyzer.trace.folder import trace_files
-from traceanalyzer.trace.reader import read
 from traceanalyzer.trace.source import Progress
 
 FAULTS = {
@@ -25,26 +19,6 @@ FAULTS = {
     "worker_lost": "no process could be started for it", "internal_error": "a fault of traceanalyzer: see traceanalyze report FILE",
 }  # fmt: skip
 """What a worker's fault means, by code."""
-
-
-@dataclass(frozen=True)
-class OneRank:
-    """What is kept of a trace: its rows, its collectives, and how many ranks it knows of."""
-
-    rows: list[RankRow] = field(default_factory=list)
-    collectives: list[RankCollectives] = field(default_factory=list)
-    world_size: int | None = None
-
-
-def one_rank(path: Path, options: AnalysisOptions, with_hta: bool, progress: Progress | None = None) -> OneRank:
-    """Return what is kept of one trace; nothing else outlives the call. Raises :class:`~traceanalyzer.errors.TraceAnalyzerError`."""
-    trace = read(path, options.limits, progress)
-    analysis = analyse(trace, options)
-    findings, abstentions = diagnose(analysis, chosen_rules(options.select, options.ignore))
-    report = build_report(analysis, findings, abstentions)
-    beside = run_hta(path, shipped_only=True) if with_hta else None
-    rows = rank_rows(analysis, report, path.name, beside)
-    return OneRank(rows, rank_collectives(analysis, path.name), trace.meta.world_size)
 
 
 def ranks_of(

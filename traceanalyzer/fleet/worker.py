@@ -83,7 +83,7 @@ def analyse_one(job: Job) -> Answer:
 
     try:
         if job.kind != "arrow":
-            from traceanalyzer.fleet.ranks import one_rank
+            from traceanalyzer.fleet.one_rank import one_rank
 
             return Answer(job.source, {"rank": one_rank(Path(job.source.path), job.options, job.kind == "ranks+hta")})
         from traceanalyzer.fleet.rows import reduce_trace

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
-from traceanalyzer.render.base import WIDTH, RenderSettings
+from traceanalyzer.render.base import WIDTH
 from traceanalyzer.render.blocks import Line, Lines, Part
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.sections import SECTIONS
@@ -21,17 +21,6 @@ if TYPE_CHECKING:
 
 _NOTE, _NOTES = 600, 12
 _NAME_COLUMN = 6
-
-
-def text_report(report: ReportData, settings: RenderSettings) -> str:
-    """Return the report that fits a screen, all of it where it was asked for in full, or the sections that were named."""
-    if settings.full or settings.sections:
-        return render_console(
-            report, top=settings.top or 20, width=settings.width, color=settings.color, sections=settings.sections
-        )
-    from traceanalyzer.render.screen import render_screen
-
-    return render_screen(report, top=settings.top or 10, width=settings.width, color=settings.color)
 
 
 def render_console(

@@ -7,7 +7,7 @@ from traceanalyzer.render.base import Renderer
 _TEXT, _MARKDOWN, _JSON, _HTML, _CSV = "text/plain", "text/markdown", "application/json", "text/html", "text/csv"
 
 REPORT = (
-    Renderer("text", _TEXT, ".txt", "console:text_report"),
+    Renderer("text", _TEXT, ".txt", "text:text_report"),
     Renderer("markdown", _MARKDOWN, ".md", "markdown:markdown_report"),
     Renderer("json", _JSON, ".json", "json_v1:json_report"),
     Renderer("csv", _CSV, ".csv", "csv:csv_report"),

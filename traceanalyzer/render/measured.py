@@ -121,10 +121,3 @@ def conditions_lines(capture: Sidecar | None) -> list[str]:
     if capture.git_commit:
         lines.append(f"git {capture.git_commit[:12]}{' with changes' if capture.git_changed else ''}")
     return lines
-
-
-def render_measured(capture: Sidecar, *, width: int = 100) -> str:
-    """Return the text of a capture that has no report: its readings and conditions."""
-    from traceanalyzer.render.console import render_blocks
-
-    return render_blocks(measured(capture, []), conditions_lines(capture), width=width)

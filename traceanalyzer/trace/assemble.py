@@ -19,7 +19,7 @@ from traceanalyzer.trace.in_order import outlasting
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.link import DeviceSide, HostSide, ids_within_processes, link
 from traceanalyzer.trace.ordering import sorted_order
-from traceanalyzer.trace.parts import unrecorded
+from traceanalyzer.trace.recorded import unrecorded
 from traceanalyzer.trace.remarks import Remark, RemarkCode
 from traceanalyzer.trace.store import CALL_COLUMNS, DEVICE_COLUMNS, NO_PROCESS, Store
 from traceanalyzer.trace.tables import (

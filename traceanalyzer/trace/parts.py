@@ -1,14 +1,8 @@
-"""The parts of a run that a recording can lack. What was not recorded is not there, and its absence proves nothing."""
+"""The parts of a run that a recording can lack."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import numpy as np
-
 from traceanalyzer.strenum import StrEnum
-from traceanalyzer.trace.launch_names import SYNCS, ApiClass
-from traceanalyzer.trace.tables import Calls, HostOps, Overheads
 
 
 class Part(StrEnum):
@@ -21,26 +15,3 @@ class Part(StrEnum):
     OPERATORS = "operators"
     OVERHEADS = "the profiler's own work"
     INSTRUMENTATION = "the profiler's settings"
-
-
-_OF_CALLS = {
-    Part.SYNC_CALLS: tuple(SYNCS), Part.ALLOCATIONS: (ApiClass.MEMORY,), Part.MODULE_LOADS: (ApiClass.MODULE_LOAD,),
-}  # fmt: skip
-
-
-def unrecorded(doubtful: Iterable[Part], calls: Calls, operators: HostOps, overheads: Overheads) -> frozenset[Part]:
-    """Return the parts among the doubtful ones that no row shows to have been recorded.
-
-    Without one host call nothing that calls would show was recorded.
-    """
-    found = set(doubtful)
-    if not len(calls):
-        return frozenset(found | {Part.HOST_CALLS, *_OF_CALLS})
-    for part, classes in _OF_CALLS.items():
-        if part in found and np.isin(calls.api_class, classes).any():
-            found.discard(part)
-    if len(operators):
-        found.discard(Part.OPERATORS)
-    if len(overheads):
-        found.discard(Part.OVERHEADS)
-    return frozenset(found)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
 from traceanalyzer.analysis.worth.events import Events, Kind
 from traceanalyzer.analysis.worth.replay import NEVER, Program, Wait
 from traceanalyzer.trace.launch_names import ApiClass
-from traceanalyzer.trace.tables import NO_ROW, Int64
-
-if TYPE_CHECKING:
-    from traceanalyzer.analysis.worth.program import Builder
+from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
 
 PLAIN_GAP_NS = 2500
 """A device takes up to this between rows that stand in its queue."""
@@ -32,10 +29,24 @@ LOOK_BACK = 256
 """Rows launched before that are looked at for the one a wait waited for."""
 
 
+class TypicalTimes(Protocol):
+    """What is known of the whole trace: ``plain``, ``latency`` and ``spacing`` are the middle call, latency and gap in nanoseconds."""
+
+    trace: Trace
+    api: Any
+    plain: int
+    latency: int
+    spacing: int
+
+    def backlog(self, events: Events, order: Int64, bounds: Int64) -> list[int]: ...  # noqa: D102
+
+
 class Measured:
     """Walks through the recorded run once and writes down what each event and row waited for."""
 
-    def __init__(self, builder: Builder, program: Program, events: Events, order: Int64, lane_numbers: Int64) -> None:
+    def __init__(
+        self, builder: TypicalTimes, program: Program, events: Events, order: Int64, lane_numbers: Int64
+    ) -> None:
         trace = builder.trace
         self.b, self.p = builder, program
         self.end = events.end.tolist()

@@ -21,7 +21,7 @@ from traceanalyzer.trace.jax.lanes import STEP_NOTE
 from traceanalyzer.trace.kineto.decimal_times import column_to_ns, finest_step_ns
 from traceanalyzer.trace.kineto.halves import paired
 from traceanalyzer.trace.kineto.ids import id_text, lane_id, to_int
-from traceanalyzer.trace.kineto.lane_rows import FLOW_CATEGORIES
+from traceanalyzer.trace.kineto.lane_readers import FLOW_CATEGORIES
 from traceanalyzer.trace.kineto.own_events import RECORD_NAME
 from traceanalyzer.trace.kineto.raw_texts import id_codes, raw_id, texts_of
 from traceanalyzer.trace.kineto.repair import decode_text

@@ -8,25 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from traceanalyzer.trace import flows
-from traceanalyzer.trace.ascend.lanes import AscendLanes
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
-from traceanalyzer.trace.intel.lanes import GPU_OP, UnitraceLanes
-from traceanalyzer.trace.jax.lanes import JaxLanes
-from traceanalyzer.trace.kineto.legacy import LegacyLanes
+from traceanalyzer.trace.intel.lanes import GPU_OP
+from traceanalyzer.trace.kineto.lane_readers import READERS
 from traceanalyzer.trace.lanes import DERIVED, HostRow, Lane, LaneReader, Row
 from traceanalyzer.trace.launch_names import API_CLASSES, LAUNCHES, classify_api
 from traceanalyzer.trace.remarks import Remark, RemarkCode
-from traceanalyzer.trace.rocm.lanes import RocprofLanes, RpdLanes
 from traceanalyzer.trace.tables import NO_ID
 
 if TYPE_CHECKING:
     from traceanalyzer.trace.kineto.columns import Columns
 
 Array = npt.NDArray[Any]
-
-READERS: tuple[type[LaneReader], ...] = (JaxLanes, RpdLanes, RocprofLanes, AscendLanes, UnitraceLanes, LegacyLanes)
-"""In the order in which they are asked whether a process is one of their devices."""
-FLOW_CATEGORIES = tuple(category for reader in READERS for category in reader.flow_categories)
 
 
 class LaneRows:
