@@ -51,7 +51,8 @@ def test_a_history_shows_its_trend_and_feeds_the_services(tmp_path):
     text = run("show", "--db", db)
     assert text.count("\n  ") == 8 and "level 40." in text and "-> 60." in text
     page = run("show", "--db", db, "--format", "html")
-    assert "<polyline" in page and "<b>step" not in page and page.count("<circle") == 8
+    assert "<b>step" not in page and page.count("<circle") == 8 and page.count('class="change"') == 2
+    assert "<title>bench.sqlite: " in page and "Level changed" in page
     [(name, metric)] = json.loads(run("show", "--db", db, "--format", "bmf")).items()
     assert name == "<b>step" and metric["latency"]["lower_value"] <= metric["latency"]["value"] == pytest.approx(
         60e3, rel=0.02

@@ -53,4 +53,4 @@ def show(db: Path, output_format: str, output: str | None) -> None:
     from traceanalyzer.render.history import RENDERERS
 
     utf8_stdout()
-    write_output(RENDERERS[output_format](history_of(db)), output)
+    write_output(RENDERERS[output_format](history_of(db), db.name), output)

@@ -23,7 +23,7 @@ class Block:
 
     Cells in ``struck`` (row, column) are times of a wrong result: shown, but struck through. Columns in ``labels`` hold words
     of our own: they are aligned left as names are, and are never cropped. A ``compact`` block takes one line for its column
-    titles and none for a rule below them.
+    titles and none for a rule below them. ``anchors`` are the ids of the rows on a page, where they have some.
     """
 
     title: str
@@ -34,6 +34,7 @@ class Block:
     struck: frozenset[tuple[int, int]] = frozenset()
     labels: frozenset[int] = frozenset()
     compact: bool = False
+    anchors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

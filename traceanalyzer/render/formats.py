@@ -39,6 +39,7 @@ LINT = (
 RANKS = (
     Renderer("text", _TEXT, ".txt", "ranks:text_ranks"),
     Renderer("markdown", _MARKDOWN, ".md", "ranks:markdown_ranks"),
+    Renderer("html", _HTML, ".html", "page.ranks:page_ranks"),
     Renderer("json", _JSON, ".json", "json_v1:json_of"),
 )
 

@@ -1,15 +1,13 @@
-"""A history as text, as a page with a trend, and as what benchmark services read."""
+"""A history as text, and as what benchmark services read; its page is render/page/history.py."""
 
 from __future__ import annotations
 
 import json
-from html import escape
+from collections.abc import Callable
 
 from traceanalyzer.render import format as show
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.report.history.trends import Trend
-
-_WIDTH, _HEIGHT, _EDGE = 900, 220, 30
 
 
 def render_text(trends: list[Trend], last: int = 20) -> str:
@@ -36,47 +34,6 @@ def render_text(trends: list[Trend], last: int = 20) -> str:
 def _day(added: str) -> str:
     """Return day and minute of an ISO time."""
     return terminal(added[:16].replace("T", " "), 16)
-
-
-def render_html(trends: list[Trend]) -> str:
-    """Return one page without scripts: a line per unit, changepoints as dashed lines."""
-    parts = [
-        "<!doctype html><html lang=en><meta charset=utf-8><title>traceanalyzer history</title>",
-        "<style>body{font:14px system-ui;margin:2em;max-width:960px}svg{border:1px solid #ccc;width:100%}polyline{fill:none;stroke:#2563eb;stroke-width:2}",
-        "line{stroke:#dc2626;stroke-dasharray:4}circle{fill:#2563eb}</style><h1>History</h1>",
-    ]
-    for t in trends:
-        parts.append(
-            f"<h2>{escape(terminal(t.unit, 120))}</h2><p>{escape(terminal(t.device, 80))}; period in us</p>{_svg(t)}<ul>"
-        )
-        parts += [
-            f"<li>{escape(terminal(t.entries[c.index].commit_id, 40) or _day(t.entries[c.index].added))}: "
-            f"{show.us(c.before)} to {show.us(c.after)} us ({c.after / c.before:.3f})</li>"
-            for c in t.changes
-        ]
-        parts.append("</ul>" if t.changes else "</ul><p>No change of level.</p>")
-    return "".join(parts) + "</html>\n"
-
-
-def _svg(t: Trend) -> str:
-    values = [float(e.period_us or 0) for e in t.entries]
-    low, high = min(values), max(values)
-    room = (high - low) or 1.0
-    wide = _WIDTH - 2 * _EDGE
-
-    def x(i: float) -> float:
-        return round(_EDGE + wide * i / max(1, len(values) - 1), 1)
-
-    points = [
-        (x(i), round(_HEIGHT - _EDGE - (_HEIGHT - 2 * _EDGE) * (v - low) / room, 1)) for i, v in enumerate(values)
-    ]
-    dots = "".join(
-        f'<circle cx="{a}" cy="{b}" r="3"><title>{escape(terminal(e.commit_id, 40))} {show.us(e.period_us)} us</title></circle>'
-        for (a, b), e in zip(points, t.entries, strict=True)
-    )
-    cuts = "".join(f'<line x1="{x(c.index - 0.5)}" x2="{x(c.index - 0.5)}" y1="0" y2="{_HEIGHT}"/>' for c in t.changes)
-    line = " ".join(f"{a},{b}" for a, b in points)
-    return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}"><polyline points="{line}"/>{cuts}{dots}<text x="4" y="14">{show.us(high)}</text><text x="4" y="{_HEIGHT - 4}">{show.us(low)}</text></svg>'
 
 
 def render_bmf(trends: list[Trend]) -> str:
@@ -113,9 +70,16 @@ def _label(t: Trend, trends: list[Trend]) -> str:
     return t.unit if alone else f"{t.unit} ({t.device})"
 
 
-RENDERERS = {
-    "text": render_text,
-    "html": render_html,
-    "bmf": render_bmf,
-    "github-action-benchmark": render_github_action_benchmark,
+def _page(trends: list[Trend], name: str) -> str:
+    from traceanalyzer.render.page.history import history_page
+
+    return history_page(trends, name)
+
+
+RENDERERS: dict[str, Callable[[list[Trend], str], str]] = {
+    "text": lambda trends, _: render_text(trends),
+    "html": _page,
+    "bmf": lambda trends, _: render_bmf(trends),
+    "github-action-benchmark": lambda trends, _: render_github_action_benchmark(trends),
 }
+"""By format: a function of the trends and the history's name."""

@@ -20,12 +20,12 @@ _ROWS, _MISSING, _LOST, _FILE = 64, 32, 20, 16
 def text_ranks(report: RanksData, settings: RenderSettings) -> str:
     """Return the report as text; ``top`` rows per table, all in JSON."""
     head = [*wrap(terminal(report.headline, 600), settings.width), ""]
-    head.append(f"{terminal(report.folder, 200)}: {_counts(report)}")
+    head.append(f"{terminal(report.folder, 200)}: {counts(report)}")
     shown = _blocks(report, settings.top or _ROWS)
-    return "\n".join(head) + "\n\n" + render_blocks(shown, _facts(report), width=settings.width)
+    return "\n".join(head) + "\n\n" + render_blocks(shown, facts(report), width=settings.width)
 
 
-def _counts(report: RanksData) -> str:
+def counts(report: RanksData) -> str:
     """Return how many ranks and files there are; devices where a trace has several."""
     ranks, files = {r.rank for r in report.ranks if r.rank is not None}, {r.file for r in report.ranks}
     of = f" of {report.world_size}" if report.world_size is not None and ranks else ""
@@ -44,23 +44,24 @@ def markdown_ranks(report: RanksData, settings: RenderSettings) -> str:
     for block in _blocks(report, settings.top or _ROWS):
         notes = "<br>".join(markdown(n, 300) for n in [block.title, *block.notes])
         lines += [*(pipe_table(block) if block.rows else []), "", f"<sub>{notes}</sub>", ""]
-    lines += [f"<sub>{'<br>'.join(markdown(fact, 300) for fact in _facts(report))}</sub>"]
+    lines += [f"<sub>{'<br>'.join(markdown(fact, 300) for fact in facts(report))}</sub>"]
     return "\n".join(lines) + "\n"
 
 
 def _blocks(report: RanksData, top: int) -> list[Block]:
     found = (
-        _waits(report, top),
-        _collectives(report, top),
-        _ledgers(report, top),
-        _times(report, top),
-        _verdicts(report, top),
-        _hta(report, top),
+        waits(report, top),
+        collectives(report, top),
+        ledgers(report, top),
+        times(report, top),
+        verdicts(report, top),
+        hta_numbers(report, top),
     )
     return [block for block in found if block is not None]
 
 
-def _name(row: RankRow) -> str:
+def row_name(row: RankRow) -> str:
+    """Return rank and device of a row, its file where no rank is known."""
     device = f"({row.device}{' ' + row.owner if row.owner else ''})"
     if row.rank is not None:
         return f"{row.rank} {device}"
@@ -68,12 +69,13 @@ def _name(row: RankRow) -> str:
     return f"? {file if len(file) <= _FILE else file[: _FILE - 1] + '…'} {device}"
 
 
-def _hidden(report: RanksData, top: int) -> list[str]:
+def hidden(report: RanksData, top: int) -> list[str]:
+    """Return the note that counts the rows beyond ``top``; none where all are shown."""
     more = len(report.ranks) - top
     return [f"{show.plural(more, 'more row')} (--top N; all in JSON)"] if more > 0 else []
 
 
-def _ledgers(report: RanksData, top: int) -> Block | None:
+def ledgers(report: RanksData, top: int) -> Block | None:
     """Return the share of each class of the time ledger, rank by rank; classes that are small on every rank share a column."""
     rows = [r for r in report.ranks if r.span_us > 0 and r.ledger]
     if not rows:
@@ -87,7 +89,7 @@ def _ledgers(report: RanksData, top: int) -> Block | None:
     cells = []
     for r in rows[:top]:
         shares = [r.ledger.get(c, 0.0) / r.span_us for c in classes]
-        cells.append([_name(r), *map(show.percent, [*shares, max(0.0, 1 - sum(shares))])])
+        cells.append([row_name(r), *map(show.percent, [*shares, max(0.0, 1 - sum(shares))])])
     columns = ["rank (device)", *map(word, classes), "other"]
     return Block("Where each rank's time went (share of its device's span)", columns, cells)
 
@@ -105,7 +107,7 @@ REASONS = {
 """Why it is not known who waits for whom, by code."""
 
 
-def _waits(report: RanksData, top: int) -> Block | None:
+def waits(report: RanksData, top: int) -> Block | None:
     """Return who waits in communication for whom; the reason alone where that is not known."""
     found = report.communication
     if found is None or found.reason == "one_rank":
@@ -144,7 +146,7 @@ def _waits(report: RanksData, top: int) -> Block | None:
     return Block(title, columns, cells, notes=notes, labels=frozenset({4}))
 
 
-def _collectives(report: RanksData, top: int) -> Block | None:
+def collectives(report: RanksData, top: int) -> Block | None:
     """Return in which collectives the waiting is, and for whom."""
     found = report.communication
     names = [] if found is None else [n for n in found.names if n.wait_us > 0]
@@ -158,10 +160,11 @@ def _collectives(report: RanksData, top: int) -> Block | None:
     return Block("In which collectives (us, all ranks together)", columns, cells, labels=frozenset({3}))
 
 
-def _times(report: RanksData, top: int) -> Block:
+def times(report: RanksData, top: int) -> Block:
+    """Return the time of each rank's device by what it did."""
     rows = [
         [
-            _name(r), show.us(r.span_us), show.percent(r.busy_us / r.span_us if r.span_us else None), show.us(r.compute_us),
+            row_name(r), show.us(r.span_us), show.percent(r.busy_us / r.span_us if r.span_us else None), show.us(r.compute_us),
             show.us(r.communication_us), show.us(r.exposed_communication_us), show.percent(r.overlap_share), show.us(r.copy_us),
             show.us(r.idle_us),
         ]
@@ -169,16 +172,17 @@ def _times(report: RanksData, top: int) -> Block:
     ]  # fmt: skip
     notes = [
         "comms: kernels of NCCL, RCCL and the like, by name; exposed: not covered by compute; overlap: the covered share",
-        *_hidden(report, top),
+        *hidden(report, top),
     ]
     columns = ["rank (device)", "span", "busy", "compute", "comms", "exposed", "overlap", "copies", "idle"]
     return Block("What each rank's device did (us)", columns, rows, notes=notes)
 
 
-def _verdicts(report: RanksData, top: int) -> Block:
+def verdicts(report: RanksData, top: int) -> Block:
+    """Return each rank's queue verdict, and why it is late."""
     rows = [
         [
-            _name(r),
+            row_name(r),
             show.queue(r.queue, r.grade),
             r.verdict,
             "late" if r.straggler else "",
@@ -187,13 +191,16 @@ def _verdicts(report: RanksData, top: int) -> Block:
         ]
         for r in report.ranks[:top]
     ]
-    notes = [f"rank {_name(r)}: {r.straggler}" for r in report.ranks if r.straggler][:12]
-    notes += [f"rank {_name(r)}: queue not judged: {r.queue_reason}" for r in report.ranks if r.queue == "unknown"][:12]
+    notes = [f"rank {row_name(r)}: {r.straggler}" for r in report.ranks if r.straggler][:12]
+    notes += [f"rank {row_name(r)}: queue not judged: {r.queue_reason}" for r in report.ranks if r.queue == "unknown"][
+        :12
+    ]
     columns = ["rank (device)", "queue", "verdict", "straggler", "kernels", "file"]
     return Block("Queue verdicts", columns, rows, frozenset({0, 5}), notes)
 
 
-def _hta(report: RanksData, top: int) -> Block | None:
+def hta_numbers(report: RanksData, top: int) -> Block | None:
+    """Return our numbers beside those of HolisticTraceAnalysis, None where it gave none."""
     with_hta = [r for r in report.ranks[:top] if r.hta is not None]
     if not with_hta:
         return None
@@ -206,28 +213,29 @@ def _hta(report: RanksData, top: int) -> Block | None:
             (show.us(r.span_us), show.us(r.hta.span_us)), (show.us(r.idle_us), show.us(r.hta.idle_us)),
             (show.us(r.compute_us), show.us(r.hta.compute_us)), (show.percent(r.overlap_share), theirs),
         ]  # fmt: skip
-        rows.append([_name(r), *(cell for pair in cells for cell in pair)])
+        rows.append([row_name(r), *(cell for pair in cells for cell in pair)])
         if r.hta.error:
-            reasons.setdefault(r.hta.error, []).append(_name(r))
+            reasons.setdefault(r.hta.error, []).append(row_name(r))
     notes = [f"none for rank {', '.join(names)}: {reason}" for reason, names in reasons.items()]
     notes.append("why they differ: traceanalyze report TRACE --second-opinion takes each difference apart")
     columns = ["rank (device)", "span", "HTA", "idle", "HTA", "compute", "HTA", "overlap", "HTA"]
     return Block(f"Beside {report.hta} (us)", columns, rows, notes=notes)
 
 
-def _facts(report: RanksData) -> list[str]:
-    facts = []
+def facts(report: RanksData) -> list[str]:
+    """Return what is missing or lost, the notes and the versions."""
+    lines = []
     if report.missing:
         ranks = ", ".join(map(str, report.missing[:_MISSING])) + (", ..." if len(report.missing) > _MISSING else "")
         of = f" of {report.world_size}" if report.world_size is not None else ""
-        facts.append(f"missing: {show.plural(len(report.missing), 'rank')}{of} without a trace: {ranks}")
-    facts += [
+        lines.append(f"missing: {show.plural(len(report.missing), 'rank')}{of} without a trace: {ranks}")
+    lines += [
         f"lost: {'' if lost.rank is None else f'rank {lost.rank}, '}{lost.file}: {lost.reason}"
         for lost in report.lost[:_LOST]
     ]
     if len(report.lost) > _LOST:
-        facts.append(f"and {len(report.lost) - _LOST} more lost files (all in JSON)")
-    facts += report.notes
+        lines.append(f"and {len(report.lost) - _LOST} more lost files (all in JSON)")
+    lines += report.notes
     if report.hta and all(r.hta is None for r in report.ranks):
-        facts.append(report.hta)
-    return [*facts, f"traceanalyzer {report.version}; {report.schema}"]
+        lines.append(report.hta)
+    return [*lines, f"traceanalyzer {report.version}; {report.schema}"]

@@ -116,7 +116,7 @@ def work(table: BenchTable) -> Block:
 def remarks(table: BenchTable) -> list[str]:
     """Return what must be said of the rows: wrong results, losses, absences and doubts, in that order."""
     lines = [f"WRONG RESULT: {r.label}: {r.result.reason}" for r in table.rows if r.result.passed is False]
-    lines += _losses(table)
+    lines += losses(table)
     lines += _absences(table)
     lines += [f"not steady: {r.label}: {r.steady_reason}" for r in table.rows if r.measured and r.steady is False]
     lines += _questions(table)
@@ -173,7 +173,8 @@ def _on_speed_ups(table: BenchTable) -> list[str]:
     return lines
 
 
-def _losses(table: BenchTable) -> list[str]:
+def losses(table: BenchTable) -> list[str]:
+    """Return where the measured implementation is not the fastest, in one line; none without a speed-up."""
     own = [
         s for r in table.rows if r.implementation == table.implementation for s in r.speed_ups if s.ratio is not None
     ]

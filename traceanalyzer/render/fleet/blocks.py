@@ -14,6 +14,7 @@ LIMITS = {
     "copies": "copies", "communication": "communication", "device": "gaps between kernels", "profiler": "the profiler",
 }  # fmt: skip
 """What a limit is called, by code."""
+LIMITS_TITLE = "What limits the runs"
 CODES = {
     "timeout": "took longer than --timeout", "out_of_memory": "needs more than --memory", "killed": "its process was killed", "exited": "its process ended",
     "worker_lost": "its worker was lost", "internal_error": "a fault of traceanalyzer", "truncated": "the file is cut off", "empty_file": "the file is empty", "not_a_file": "no plain file",
@@ -56,7 +57,7 @@ def _limits(found: FleetAnswers) -> Block | None:
     ]  # fmt: skip
     notes = ["share of the device's span: the median of the devices, and the worst, with its largest cause"]
     columns = ["what limits", "devices", "runs", "median", "worst", "its largest cause", "worst file"]
-    return Block("What limits the runs", columns, rows, frozenset({5, 6}), notes, labels=frozenset({0}))
+    return Block(LIMITS_TITLE, columns, rows, frozenset({5, 6}), notes, labels=frozenset({0}))
 
 
 def _cause(cls: str | None, name: str | None) -> str:

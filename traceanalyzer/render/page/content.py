@@ -108,9 +108,14 @@ def _text(text: str, limit: int = SENTENCE) -> str:
 def clean_block(b: blocks.Block) -> blocks.Block:
     """Return the block with every text made harmless and cut."""
     return replace(
-        b, title=_text(b.title, 200), columns=[_text(c, NAME) for c in b.columns], rows=[[_text(c, CELL) for c in row] for row in b.rows],
+        b, title=_text(b.title, 200), columns=[_text(c, NAME) for c in b.columns], rows=[[_cell(c) for c in row] for row in b.rows],
         notes=[_text(n, 600) for n in b.notes],
     )  # fmt: skip
+
+
+def _cell(text: str) -> str:
+    # a number keeps the value that its column sorts by
+    return text if isinstance(text, show.Number) else _text(text, CELL)
 
 
 def _blocks(*found: blocks.Block | None) -> list[blocks.Block]:

@@ -1,0 +1,95 @@
+"""Pages of ranks, a bench, a history and a fleet: one shell, one policy, small, and harmless whatever the names."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+
+from tests.fleet.jobs import write_job
+from traceanalyzer.api import ranks
+from traceanalyzer.render import format as show
+from traceanalyzer.render.base import RenderSettings, render
+from traceanalyzer.render.blocks import Block
+from traceanalyzer.render.formats import FLEET_QUERY, RANKS
+from traceanalyzer.render.page.assets import page_assets
+from traceanalyzer.render.page.history import history_page
+from traceanalyzer.render.page.sheet import Bar, BarPiece, Bars, Part, Sheet, sheet_page
+from traceanalyzer.report.fleet import QueryResult
+from traceanalyzer.report.history.store import Entry
+from traceanalyzer.report.history.trends import trends
+
+HOSTILE = "<script>alert(1)</script>\"' onload=x \u202e\x1b[31m"
+
+
+def recording(i: int, period_us: float, unit: str = "step", device: str = "A100") -> Entry:
+    return Entry(
+        f"2026-01-{1 + i % 28:02}T10:00", f"{i:012x}", f"run{i}.json.gz", device, unit, "annotation", 30, period_us, 0.97 * period_us, 1.04 * period_us,
+        0.4 * period_us, None, None, "ok", {},
+    )  # fmt: skip
+
+
+def query(rows: int, name: str = "kernel") -> str:
+    found = QueryResult(["name", "time"], [[f"{name} {i}", i * 1.5] for i in range(rows)], False)
+    return render(FLEET_QUERY, "html", found, RenderSettings(top=rows))
+
+
+@pytest.fixture(scope="module")
+def late(tmp_path_factory) -> str:
+    return render(RANKS, "html", ranks(write_job(tmp_path_factory.mktemp("t") / "job7", 4, late_rank=2), hta=False))
+
+
+def test_a_page_of_ranks_marks_the_late_rank_in_words_and_has_a_place_for_each(late):
+    assert "<title>job7: rank 2 is late" in late
+    for rank in range(4):
+        assert late.count(f'id="rank-{rank}"') == 1 and f'href="#rank-{rank}"' in late
+    bars = re.findall(r'<svg class="bar thin".*?aria-label="(.*?)"', late)
+    assert [b.split(",")[0] for b in bars] == ["rank 0", "rank 1", "rank 2 (late)", "rank 3"]
+    assert 'id="verdict"' in late and 'id="ledger"' in late and ">Late rank<" in late
+
+
+def test_bars_of_ranks_are_on_one_axis(late):
+    ends = []
+    for bar in re.findall(r'<svg class="bar thin".*?</svg>', late, re.S):
+        places = [(float(x), float(w)) for x, w in re.findall(r' x="([\d.]+)" width="([\d.]+)"', bar)]
+        assert all(abs(a + w - b) < 0.05 for (a, w), (b, _) in pairwise(places))
+        ends.append(sum(places[-1]))
+    assert max(ends) == pytest.approx(1000, abs=0.1)
+
+
+@pytest.mark.parametrize("make", [lambda: query(3, HOSTILE), lambda: history_page(trends([recording(i, 40.0, HOSTILE, HOSTILE) for i in range(8)]), HOSTILE)])  # fmt: skip
+def test_names_of_others_are_harmless_and_nothing_may_be_fetched(make):
+    page = make()
+    assert "<script>alert" not in page and "\u202e" not in page and "\x1b" not in page
+    assert "&lt;script&gt;" in page and "onload=x" not in re.sub(r">[^<]*<|\"[^\"]*\"", "", page)
+    assert f'content="{page_assets().policy}"' in page.replace("&#39;", "'") and "http" not in re.sub(r"http-equiv|https?://[\w./-]*w3.org\S*", "", page)  # fmt: skip
+
+
+def test_ten_thousand_rows_are_below_a_megabyte_and_the_rest_is_counted():
+    page = query(10_000)
+    assert len(page.encode()) < 1_000_000 and "9,500 more rows" in page
+    entries = [recording(i, 40.0 + 20 * (i > 4000), f"unit {i % 50}") for i in range(10_000)]
+    page = history_page(trends(entries), "h.sqlite")
+    assert len(page.encode()) < 1_000_000 and "older recordings are in the chart alone" in page
+    bars = Bars("", [Bar(f"rank {i}", "", [BarPiece("compute", 0, 1000, "x" * 40)] * 8, mark="late" if i == 900 else "") for i in range(1000)], [], [])  # fmt: skip
+    page = sheet_page(Sheet("f", "h", [Part("ledger", "Ledger", bars)]))
+    assert len(page.encode()) < 1_000_000 and "840 more bars" in page and ">rank 900" in page
+
+
+def test_numbers_sort_by_their_values_whatever_their_units():
+    rows = [["a", show.time(999.0)], ["b", show.time(1500.0)], ["c", show.NA]]
+    page = sheet_page(Sheet("f", "h", [Part("t", "T", tables=[Block("Times", ["name", "time"], rows)])]))
+    assert [float(v) for v in re.findall(r'data-v="([\d.]+)"', page)] == [999.0, 1500.0]
+
+
+def test_a_change_of_level_is_drawn_where_it_is_and_told_in_words():
+    page = history_page(trends([recording(i, 40.0 + i % 2 / 10 + 20 * (i >= 6)) for i in range(12)]), "h.sqlite")
+    [x] = re.findall(r'<line class="change" x1="([\d.]+)%"', page)
+    assert float(x) == pytest.approx(50, abs=0.1)
+    assert ">Level changed<" in page and "(1.499)" in page
+
+
+def test_an_empty_history_says_so():
+    page = history_page([], "h.sqlite")
+    assert "The history holds no unit with a period." in page and "<section" not in page
