@@ -58,7 +58,7 @@ def coverage(trace: Trace, host: Launching, found: Waits, chosen: Bool, chosen_c
     return Coverage(
         rows=int(np.count_nonzero(chosen)),
         linked=int(np.count_nonzero(linked)),
-        launches=len(np.unique(rows.call[linked & (rows.call != NO_ROW)])),
+        launches=int(np.count_nonzero(np.bincount(rows.call[linked & (rows.call != NO_ROW)]))),
         by_api={trace.apis[a]: n for a, n in sorted(apis.items(), key=lambda x: (-x[1], trace.apis[x[0]]))},
         unknown_apis=sorted(trace.apis[a] for a in named),
         unlinked=int(np.count_nonzero(unlinked)),

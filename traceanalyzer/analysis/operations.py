@@ -211,7 +211,7 @@ def impossible(
     above = {p for p, limit in most.items() if (v := readings.get(p)) is not None and v > limit}
     if above & {"wall_sync_once", "event_loop"}:
         above = {p for p, v in readings.items() if v is not None and p != "profiler_self_time"}
-    return bad | dict.fromkeys(above, Absent.ABOVE_PERIOD)
+    return bad | {p: Absent.ABOVE_PERIOD for p in readings if p in above}  # in one order: a set has none
 
 
 def _symbols(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 PROTOCOLS = (
@@ -88,6 +89,7 @@ class Symbols:
         rest = list(accumulate(reversed(self.kernels), lambda after, kernel: after + self.gap + kernel))
         return list(zip(launched, reversed(rest), strict=True))
 
+    @cached_property
     def critical_path(self) -> float:
         """M, host start to last kernel end on an empty queue, less the launch latency."""
         return max(launched + rest for launched, rest in self.launch_and_rest())
@@ -95,7 +97,7 @@ class Symbols:
 
 def _loop_path(s: Symbols) -> float:
     """Critical path of N calls from an empty queue: the slowest is decided in the first call or in the last."""
-    return s.critical_path() + (s.calls - 1) * max(s.device_time, s.total_dispatch)
+    return s.critical_path + (s.calls - 1) * max(s.device_time, s.total_dispatch)
 
 
 def wall_nosync(s: Symbols) -> float:
@@ -109,7 +111,7 @@ def wall_nosync(s: Symbols) -> float:
 
 def wall_sync_each(s: Symbols) -> float:
     """Return M + L + s: additive, never the kernel."""
-    return s.critical_path() + s.latency + s.sync
+    return s.critical_path + s.latency + s.sync
 
 
 def wall_sync_once(s: Symbols) -> float:
@@ -122,13 +124,13 @@ def event_pair(s: Symbols) -> float:
     host = s.total_dispatch + 2 * s.record
     if s.paired_time >= host:
         return s.paired_time
-    path = s.critical_path()
+    path = s.critical_path
     return max(path, s.total_dispatch + s.record) - max(0.0, path - host)
 
 
 def event_pair_sync(s: Symbols) -> float:
     """Return max(M, D + e): dispatch plus kernel, for one kernel."""
-    return max(s.critical_path(), s.total_dispatch + s.record)
+    return max(s.critical_path, s.total_dispatch + s.record)
 
 
 def event_loop(s: Symbols) -> float:
@@ -142,7 +144,7 @@ def do_bench(s: Symbols) -> float:
     if s.clear + s.paired_time >= host:
         return s.paired_time
     # times from the arrival of the clear
-    end = max(s.record + s.critical_path(), s.clear + s.paired_time)
+    end = max(s.record + s.critical_path, s.clear + s.paired_time)
     cleared = max(0.0, end - host) + s.clear
     return max(end, 2 * s.record + s.total_dispatch) - max(s.record, cleared)
 

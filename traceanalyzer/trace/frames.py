@@ -159,15 +159,15 @@ class PythonFrames:
             high = int(np.searchsorted(start, int(lane_last.max()), side="left"))
             if low >= high:
                 continue
-            begin = batch.start.values()
-            stop = begin + batch.dur.offsets + batch.dur.base
-            here_start, here_end = start[low:high], end[low:high]
-            hit = np.searchsorted(here_start, stop, side="left") > np.searchsorted(here_end, begin, side="right")
-            if of_names is not None:
-                hit &= of_names[batch.name]
-            at = np.flatnonzero(hit)
-            if len(at):
-                parts.append((batch.name[at], begin[at], stop[at].astype(np.int64), threads[batch.lane[at]]))
+            mine = slice(None) if of_names is None else np.flatnonzero(of_names[batch.name])
+            begin = batch.start.offsets[mine].astype(np.int64) + batch.start.base
+            stop = begin + batch.dur.offsets[mine] + batch.dur.base
+            # the first interval that ends behind the frame's start is the first that it can meet
+            meets = np.append(start[low:high], _NEVER)[np.searchsorted(end[low:high], begin, side="right")]
+            hit = np.flatnonzero(meets < stop)
+            if len(hit):
+                at = hit if of_names is None else mine[hit]
+                parts.append((batch.name[at], begin[hit], stop[hit].astype(np.int64), threads[batch.lane[at]]))
         if not parts:
             none = np.empty(0, dtype=np.int64)
             return FrameRows(none.astype(np.int32), none, none, none.astype(np.int32))

@@ -40,7 +40,8 @@ def busy_pieces(trace: Trace, ordered: Int64) -> tuple[Int64, Int64, Int8, Int64
     if len(kinds) == 1:
         low, high, row = layers[kinds[0]]
         return low, high, np.full(len(low), kinds[0], dtype=np.int8), row
-    edges = np.unique(np.concatenate([v for low, high, _ in layers.values() for v in (low, high)]))
+    edges = np.sort(np.concatenate([v for low, high, _ in layers.values() for v in (low, high)]))
+    edges = edges[np.append(edges[:1] == edges[:1], edges[1:] != edges[:-1])]
     low, high = edges[:-1], edges[1:]
     found = np.full(len(low), -1, dtype=np.int8)
     row = np.full(len(low), -1, dtype=np.int64)

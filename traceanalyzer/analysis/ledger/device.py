@@ -108,13 +108,16 @@ class DeviceLedger:
         """What each change would be worth to the units of the run; replayed when it is first asked for."""
         return self.replay()
 
-    @cached_property
+    @property
     def lines(self) -> tuple[Int64, Int64, Int64]:
         """Return (segment, number of a frame's name, nanoseconds): in which line of the user's own code the host was meanwhile.
 
         Of segments in which the device was idle because of the host, on the thread that made the call which ends them; empty without Python stacks.
         """
-        return self.find_lines(self)
+        if "lines" not in self.made:
+            self.made["lines"] = self.find_lines(self)
+        found: tuple[Int64, Int64, Int64] = self.made["lines"]
+        return found
 
     @cached_property
     def ns(self) -> Int64:

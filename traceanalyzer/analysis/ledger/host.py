@@ -185,11 +185,16 @@ class HostRows:
         wraps = self._by_name(classes.is_wrapper)
         is_wrapper = wraps[rows.name] if len(rows.name) else np.empty(0, dtype=bool)
         named = _Rows(rows.start, rows.end, rows.thread, rows.cls, rows.name + self.names.rows)
-        # of rows with the same times the order tells the outer: the operator that takes longest elsewhere holds the others
-        longest = np.zeros(len(self._trace.names) or 1, dtype=np.int64)
-        np.maximum.at(longest, rows.name, rows.end - rows.start)
-        order = np.argsort(-longest[rows.name], kind="stable")
-        named, is_wrapper = named.take(order), is_wrapper[order]
+        # rows are sorted by start, the longer first; of rows with the same times the order tells the outer: the operator
+        # that takes longest elsewhere holds the others
+        same = (rows.start[1:] == rows.start[:-1]) & (rows.end[1:] == rows.end[:-1])
+        if same.any():
+            longest = np.zeros(len(self._trace.names) or 1, dtype=np.int64)
+            np.maximum.at(longest, rows.name, rows.end - rows.start)
+            tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
+            order = np.arange(len(rows.start))
+            order[tied] = tied[np.lexsort((-longest[rows.name[tied]], -rows.end[tied], rows.start[tied]))]
+            named, is_wrapper = named.take(order), is_wrapper[order]
         return (
             (named.take(~is_wrapper), named.take(is_wrapper)) if is_wrapper.any() else (named, named.take(is_wrapper))
         )
@@ -233,9 +238,9 @@ class HostRows:
         if not len(users.start):
             return Pieces(none, none, none, none)
         held, rest = _held(asked, thread, users, innermost)
-        main = np.full(len(rest.of), int(np.argmax(self._trace.python.per_thread(mine))), dtype=np.int64)
-        main[thread[rest.of] < 0] = NO_THREAD
-        later, _ = _held(rest, main, users, innermost)
+        busiest = int(np.argmax(self._trace.python.per_thread(mine)))
+        rest = rest.take((thread[rest.of] >= 0) & (thread[rest.of] != busiest))
+        later, _ = _held(rest, np.full(len(rest.of), busiest, dtype=np.int64), users, innermost)
         every = _joined_pieces([held, later])
         return Pieces(every.start, every.end, every.of, users.name[every.row])
 
@@ -249,11 +254,15 @@ class HostRows:
         held, rest = cut(asked.start, asked.end, self.overheads)
         found.append((held, self.overhead_class(held.row), held.row))
         asked = asked.within(rest)
-        for threads in (thread, other):
-            asked = self._of_threads(asked, threads, found)
-        left = Pieces(asked.start, asked.end, asked.of, np.full(len(asked.of), NOTHING, dtype=np.int64))
-        n = len(asked.of)
-        found.append((left, np.full(n, LedgerClass.BETWEEN_OPS, dtype=np.int8), np.full(n, NO_NAME, dtype=np.int64)))
+        asked = self._of_threads(asked, thread, found)
+        # what a thread leaves it leaves a second time
+        elsewhere = thread[asked.of] != other[asked.of]
+        for rest in (asked.take(~elsewhere), self._of_threads(asked.take(elsewhere), other, found)):
+            n = len(rest.of)
+            left = Pieces(rest.start, rest.end, rest.of, np.full(n, NOTHING, dtype=np.int64))
+            found.append(
+                (left, np.full(n, LedgerClass.BETWEEN_OPS, dtype=np.int8), np.full(n, NO_NAME, dtype=np.int64))
+            )
         pieces = _joined_pieces([p for p, _, _ in found])
         cls, name = np.concatenate([c for _, c, _ in found]), np.concatenate([m for _, _, m in found])
         return self._with_ranges(pieces, cls, name, thread, other)
@@ -281,12 +290,15 @@ class HostRows:
         if not len(rows.start):
             return Labels(pieces.start, pieces.end, pieces.of, cls, name, np.full(n, NO_NAME, dtype=np.int64))
         asked = _Asked(pieces.start, pieces.end, np.arange(n))
-        parts: list[tuple[Pieces, Int64]] = []
-        for threads in (thread, other):
-            held, asked = _held(asked, threads[pieces.of[asked.of]], rows, innermost)
-            parts.append((held, rows.name[held.row]))
-        left = Pieces(asked.start, asked.end, asked.of, np.full(len(asked.of), NOTHING, dtype=np.int64))
-        parts.append((left, np.full(len(left.of), NO_NAME, dtype=np.int64)))
+        held, rest = _held(asked, thread[pieces.of], rows, innermost)
+        parts = [(held, rows.name[held.row])]
+        elsewhere = (thread != other)[pieces.of[rest.of]]
+        asked = rest.take(elsewhere)
+        held, last = _held(asked, other[pieces.of[asked.of]], rows, innermost)
+        parts.append((held, rows.name[held.row]))
+        for part in (rest.take(~elsewhere), last):
+            left = Pieces(part.start, part.end, part.of, np.full(len(part.of), NOTHING, dtype=np.int64))
+            parts.append((left, np.full(len(left.of), NO_NAME, dtype=np.int64)))
         every = _joined_pieces([p for p, _ in parts])
         within = np.concatenate([w for _, w in parts])
         return Labels(every.start, every.end, pieces.of[every.of], cls[every.of], name[every.of], within)
@@ -302,6 +314,9 @@ class _Asked:
 
     def within(self, rest: Pieces) -> _Asked:
         return _Asked(rest.start, rest.end, self.of[rest.of])
+
+    def take(self, mask: Bool) -> _Asked:
+        return _Asked(self.start[mask], self.end[mask], self.of[mask])
 
 
 def _held(

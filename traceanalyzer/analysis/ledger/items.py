@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from traceanalyzer.analysis.ledger.classes import DrainedBy, LedgerClass
 from traceanalyzer.analysis.ledger.device import DeviceLedger
 from traceanalyzer.trace.tables import Int64
+
+_SPARSE = 1 << 20
+"""A table by number may be so much larger than what is looked up in it."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +21,7 @@ class LedgerItem:
     """What one cause cost in a window.
 
     ``count`` is in how many idle intervals (of busy classes: pieces) it was met, ``longest_ns`` its most in one of them,
-    which begins at ``example_ns``; ``median_example_ns`` is where the one of middle length begins. ``row`` is the device row
+    which begins at ``example_ns``; ``starts_ns`` and ``lengths_ns`` have all of them in order of time. ``row`` is the device row
     after the longest. ``drained`` splits the time by why the device had run dry. ``segments`` are row numbers of the ledger.
     ``line`` is the frame of the user's own code in which the host spent most of the time, empty where no stack shows one.
     """
@@ -29,11 +33,18 @@ class LedgerItem:
     count: int
     longest_ns: int
     example_ns: int
-    median_example_ns: int
     row: int
     drained: dict[DrainedBy, int]
     segments: Int64
+    starts_ns: Int64
+    lengths_ns: Int64
     line: str = ""
+
+    @cached_property
+    def median_example_ns(self) -> int:
+        """Where the interval of middle length begins."""
+        middle = len(self.lengths_ns) // 2
+        return int(self.starts_ns[int(np.argpartition(self.lengths_ns, middle)[middle])])
 
 
 def items(ledger: DeviceLedger) -> list[LedgerItem]:
@@ -47,66 +58,96 @@ def items(ledger: DeviceLedger) -> list[LedgerItem]:
 def _items(ledger: DeviceLedger) -> list[LedgerItem]:
     if not len(ledger.start):
         return []
-    name, within = _canonical(ledger, ledger.name), _canonical(ledger, ledger.within)
-    key = (ledger.cls.astype(np.int64) * (name.max() + 1) + name) * (within.max() + 1) + within
-    order = np.argsort(key, kind="stable")
-    first = np.flatnonzero(np.concatenate([[True], np.diff(key[order]) != 0]))
-    ns, drained = ledger.ns, ledger.drained.astype(np.int64)
-    bounds = [*first.tolist(), len(order)]
-    lines = _lines(ledger, order, np.array(bounds))
+    item, order = _numbered(ledger)
+    counts = np.bincount(item)
+    ends = np.cumsum(counts)
+    begins = ends - counts
+    # in each item, what its segments have in each idle interval, in order of time
+    interval, ns = ledger.interval[order], ledger.ns[order]
+    opens = np.ones(len(order), dtype=bool)
+    opens[1:] = (interval[1:] != interval[:-1]) | (interval[1:] < 0)
+    opens[begins] = True
+    first = np.flatnonzero(opens)
+    lengths = np.add.reduceat(ns, first)
+    starts, rows = ledger.start[order[first]], ledger.row[order[first]]
+    pieces = np.searchsorted(first, begins), np.searchsorted(first, ends)
+    drained = np.bincount(
+        item * len(DrainedBy) + ledger.drained, weights=ledger.ns, minlength=len(counts) * len(DrainedBy)
+    ).reshape(-1, len(DrainedBy))
+    reasons = [d for d in DrainedBy if d is not DrainedBy.BUSY]
+    lines = _lines(ledger, item, len(counts))
+    lead = order[begins]
+    columns = (
+        begins,
+        ends,
+        *pieces,
+        ledger.cls[lead],
+        ledger.name[lead],
+        ledger.within[lead],
+        np.add.reduceat(ns, begins),
+    )
     found = []
-    for number, (low, high) in enumerate(pairwise(bounds)):
-        at = order[low:high]
-        starts, lengths, rows = _by_interval(ledger, at)
-        longest = int(np.argmax(lengths))
-        middle = int(np.argpartition(lengths, len(lengths) // 2)[len(lengths) // 2])
-        per_reason = np.bincount(drained[at], weights=ns[at], minlength=len(DrainedBy))
+    for number, (low, high, one, last, cls, name, within, total) in enumerate(
+        zip(*(c.tolist() for c in columns), strict=True)
+    ):
+        longest = one + int(lengths[one:last].argmax())
         found.append(
             LedgerItem(
-                cls=LedgerClass(int(ledger.cls[at[0]])),
-                name=ledger.names.text(int(ledger.name[at[0]])),
-                within=ledger.names.text(int(ledger.within[at[0]])),
-                ns=int(ns[at].sum()),
-                count=len(lengths),
+                cls=LedgerClass(cls),
+                name=ledger.names.text(name),
+                within=ledger.names.text(within),
+                ns=total,
+                count=last - one,
                 longest_ns=int(lengths[longest]),
                 example_ns=int(starts[longest]),
-                median_example_ns=int(starts[middle]),
                 row=int(rows[longest]),
-                drained={d: int(per_reason[d]) for d in DrainedBy if d is not DrainedBy.BUSY and per_reason[d]},
-                segments=at,
+                drained={d: int(ns) for d, ns in zip(reasons, drained[number, 1:].tolist(), strict=True) if ns},
+                segments=order[low:high],
+                starts_ns=starts[one:last],
+                lengths_ns=lengths[one:last],
                 line=lines.get(number, ""),
             )
         )
     return sorted(found, key=lambda i: (-i.ns, i.cls, i.name, i.within))
 
 
-def _lines(ledger: DeviceLedger, order: Int64, bounds: Int64) -> dict[int, str]:
-    """Return per item, given where each begins in an order of segments, the user's frame with most of its time."""
+def _numbered(ledger: DeviceLedger) -> tuple[Int64, npt.NDArray[np.intp]]:
+    """Return the item of each segment, and the segments in order of items and time."""
+    name, within = _canonical(ledger, ledger.name), _canonical(ledger, ledger.within)
+    many_names, many_ranges = int(name.max()) + 1, int(within.max()) + 1
+    key = (ledger.cls.astype(np.int64) * many_names + name) * many_ranges + within
+    many = len(LedgerClass) * many_names * many_ranges
+    if many <= _SPARSE + 4 * len(key):
+        seen = np.zeros(many, dtype=bool)
+        seen[key] = True
+        item = (np.cumsum(seen) - 1)[key]
+    else:
+        item = np.unique(key, return_inverse=True)[1].reshape(-1)
+    # numbers of 16 bits are sorted in linear time
+    return item, np.argsort(item.astype(np.uint16) if int(item.max()) < 1 << 16 else item, kind="stable")
+
+
+def _lines(ledger: DeviceLedger, item: Int64, count: int) -> dict[int, str]:
+    """Return per item, given that of each segment, the user's frame with most of its time."""
     segment, frame, ns = ledger.lines
     if not len(segment):
         return {}
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.searchsorted(bounds, np.arange(len(order)), side="right") - 1
     low = int(frame.min())
     width = int(frame.max()) - low + 1
-    key = place[segment] * width + frame - low
-    order = np.argsort(key, kind="stable")
-    first = np.flatnonzero(np.concatenate([[True], np.diff(key[order]) != 0]))
-    total = np.add.reduceat(ns[order], first)
+    key = item[segment] * width + frame - low
+    if count * width <= _SPARSE + 4 * len(key):
+        spent_of = np.bincount(key, weights=ns)
+        keys = np.flatnonzero(np.bincount(key))
+        total = spent_of[keys].astype(np.int64)
+    else:
+        order = np.argsort(key, kind="stable")
+        first = np.flatnonzero(np.concatenate([[True], np.diff(key[order]) != 0]))
+        keys, total = key[order[first]], np.add.reduceat(ns[order], first)
     best: dict[int, tuple[int, int]] = {}
-    for k, spent in zip(key[order[first]].tolist(), total.tolist(), strict=True):
-        item, name = divmod(k, width)
-        best[item] = max(best.get(item, (0, 0)), (spent, name + low))
-    return {item: ledger.names.text(name) for item, (_, name) in best.items()}
-
-
-def _by_interval(ledger: DeviceLedger, at: Int64) -> tuple[Int64, Int64, Int64]:
-    """Return start, length and row of what segments of one item, in order of time, have in each idle interval."""
-    interval, ns = ledger.interval[at], ledger.ns[at]
-    opens = np.ones(len(at), dtype=bool)
-    opens[1:] = (interval[1:] != interval[:-1]) | (interval[1:] < 0)
-    first = np.flatnonzero(opens)
-    return ledger.start[at[first]], np.add.reduceat(ns, first), ledger.row[at[first]]
+    for k, spent in zip(keys.tolist(), total.tolist(), strict=True):
+        number, name = divmod(k, width)
+        best[number] = max(best.get(number, (0, 0)), (spent, name + low))
+    return {number: ledger.names.text(name) for number, (_, name) in best.items()}
 
 
 def _canonical(ledger: DeviceLedger, numbers: Int64) -> Int64:

@@ -13,6 +13,7 @@ import numpy as np
 from traceanalyzer.trace.tables import Bool, Int64
 
 NOTHING = -1
+_NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -42,16 +43,24 @@ def empty_layer() -> Layer:
 
 def overlapping(start: Int64, end: Int64, layer_start: Int64, layer_end: Int64) -> Bool:
     """Return which intervals have an instant in common with disjoint, sorted others."""
-    return np.asarray(np.searchsorted(layer_start, end, side="left") > np.searchsorted(layer_end, start, side="right"))
+    # the first of the others that ends behind the start: none begins earlier of those that can be met
+    begins = np.append(layer_start, _NEVER)[np.searchsorted(layer_end, start, side="right")]
+    return np.asarray(begins < end)
 
 
 def _sorted(start: Int64, end: Int64, row: Int64) -> tuple[Int64, Int64, Int64]:
     keep = end > start  # a row without length labels nothing
     start, end, row = start[keep], end[keep], row[keep]
-    if len(start) > 1:
+    if len(start) > 1 and not _in_order(start, end):
         order = np.lexsort((-end, start))
         start, end, row = start[order], end[order], row[order]
     return start, end, row
+
+
+def _in_order(start: Int64, end: Int64) -> bool:
+    """Return whether rows are sorted by start, the longer first, as most tables are: sorting is dear."""
+    later, same = start[1:] > start[:-1], start[1:] == start[:-1]
+    return bool((later | (same & (end[1:] <= end[:-1]))).all())
 
 
 def outermost(start: Int64, end: Int64, row: Int64) -> Layer:
