@@ -117,6 +117,9 @@ def test_numbers_sort_by_value_and_what_has_none_stays_last(open_page, tmp_path)
         ["1.02x", "8.7x", "23x"],
         ["12.80-12.90 us", "1.310-2.617 ms"],
         ["9.500 us > 1 s", "20 us > 3 us"],
+        ["-3.1 %", "+0.4 %", "+37 %"],
+        ["0.81x?", "2.20x"],
+        ["1e-05", "0.064", "2.5e6"],
     ],
 )
 def test_cells_sort_by_what_they_say_with_their_unit(open_page, several_kernels, order):

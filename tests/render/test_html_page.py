@@ -148,8 +148,9 @@ def test_the_empty_report_is_a_page():
 
 
 def chart_rows(page: str) -> dict[str, str]:
-    """Return label and value of every row of the page's charts."""
-    return dict(re.findall(r'<span class="label">([^<]*)</span> <span class="value">([^<]*)</span>', page))
+    """Return label and value of every row of the page's charts, the first of each label: the ladder comes before the capture."""
+    found = re.findall(r'<span class="label">([^<]*)</span> <span class="value">([^<]*)</span>', page)
+    return dict(reversed(found))
 
 
 def test_a_reading_that_was_measured_stands_beside_the_closed_form():
@@ -242,6 +243,9 @@ def test_what_a_capture_measured_stands_beside_what_the_trace_predicts(tmp_path)
     rows = chart_rows(found)
     assert rows["event pair per call"].startswith("measured 41.50 us")
     assert rows["event pairs behind a blocker"] == "measured 10.25 us"
+    # the chart of what was measured: each protocol's interval, its ratio to self-time, and the clocks as a table
+    assert "41.50 us (95 % 41.00-42.00 us), 4.15x self-time, n 20" in section
+    assert "<caption>Clocks during the run</caption>" in section and 'class="own m-self"' in section
 
 
 def test_times_of_a_wrong_result_are_struck_through_and_the_title_says_so(tmp_path):

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
+from tests.bench.fake_runner import Runner
+from tests.bench.test_bench_renderers import SPEEDS
 from tests.fleet.jobs import write_job
 from traceanalyzer.api import ranks
-from traceanalyzer.render import format as show
+from traceanalyzer.capture.bench import BenchAsked, bench
+from traceanalyzer.doctor.example import captured
 from traceanalyzer.render.base import RenderSettings, render
-from traceanalyzer.render.blocks import Block
-from traceanalyzer.render.formats import FLEET_QUERY, RANKS
+from traceanalyzer.render.formats import BENCH, FLEET_QUERY, RANKS
 from traceanalyzer.render.page.assets import page_assets
+from traceanalyzer.render.page.capture import capture_page
 from traceanalyzer.render.page.history import history_page
 from traceanalyzer.render.page.sheet import Bar, BarPiece, Bars, Part, Sheet, sheet_page
 from traceanalyzer.report.fleet import QueryResult
 from traceanalyzer.report.history.store import Entry
 from traceanalyzer.report.history.trends import trends
+from traceanalyzer.trace.sidecar import ClockSample, Correctness, ProtocolResult
 
 HOSTILE = "<script>alert(1)</script>\"' onload=x \u202e\x1b[31m"
 
@@ -77,12 +82,6 @@ def test_ten_thousand_rows_are_below_a_megabyte_and_the_rest_is_counted():
     assert len(page.encode()) < 1_000_000 and "840 more bars" in page and ">rank 900" in page
 
 
-def test_numbers_sort_by_their_values_whatever_their_units():
-    rows = [["a", show.time(999.0)], ["b", show.time(1500.0)], ["c", show.NA]]
-    page = sheet_page(Sheet("f", "h", [Part("t", "T", tables=[Block("Times", ["name", "time"], rows)])]))
-    assert [float(v) for v in re.findall(r'data-v="([\d.]+)"', page)] == [999.0, 1500.0]
-
-
 def test_a_change_of_level_is_drawn_where_it_is_and_told_in_words():
     page = history_page(trends([recording(i, 40.0 + i % 2 / 10 + 20 * (i >= 6)) for i in range(12)]), "h.sqlite")
     [x] = re.findall(r'<line class="change" x1="([\d.]+)%"', page)
@@ -93,3 +92,23 @@ def test_a_change_of_level_is_drawn_where_it_is_and_told_in_words():
 def test_an_empty_history_says_so():
     page = history_page([], "h.sqlite")
     assert "The history holds no unit with a period." in page and "<section" not in page
+
+
+def test_a_capture_without_a_trace_has_a_page_and_a_wrong_result_is_in_its_title():
+    wrong = Correctness(False, "3 of 4 values differ", "torch", 1.0, 1.0, 0.01, 0.01)
+    protocols = [
+        ProtocolResult("profiler_self_time", "device", {}, 20, 10.0, (9.5, 10.5), 0.1, [10.0] * 20),
+        ProtocolResult("event_pair", "neither", {}, 20, 40.0, (39.0, 41.0), 0.2, [40.0] * 20),
+    ]
+    side = captured(clocks=[ClockSample("during", 1410, 1980, throttle_reasons=["sw_power_cap"])])
+    side = replace(side, operations=[replace(side.operations[0], name=HOSTILE, protocols=protocols, correctness=wrong)])
+    page = capture_page(side, "trace.sidecar.json")
+    assert "<title>trace.sidecar.json: " in page and ">Wrong result<" in page and "<script>alert" not in page
+    assert "4.00x self-time" in page and page.count('<li class="wrong">') == 2 and "sw_power_cap" in page
+
+
+def test_a_bench_draws_intervals_and_its_headline_names_the_wrong_result_and_the_loss():
+    page = render(BENCH, "html", bench(BenchAsked("msda", iterations=20, dtypes=("fp16", "fp32")), run=Runner(SPEEDS)))
+    assert "<title>msda decoder: " in page and "the result of forward fp16 compiled is wrong" in page
+    assert "losses of triton: backward fp32 0.81x" in page and page.count('<li class="wrong">') == 1
+    assert page.count("<caption") == page.count("<table")

@@ -11,6 +11,7 @@ from traceanalyzer.commands.numbers import Duration, Number
 from traceanalyzer.commands.output import screen, utf8_stdout, write_output
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError, TraceAnalyzerError
 from traceanalyzer.interrupts import cleaning_up
+from traceanalyzer.options import AnalysisOptions
 from traceanalyzer.render.base import RenderSettings, render
 from traceanalyzer.render.formats import REPORT
 
@@ -92,7 +93,11 @@ Exit codes:
 )
 @click.option("--with-host", is_flag=True, help="Write the host's name into the sidecar; it is left out otherwise.")
 @click.option(
-    "--format", "output_format", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "markdown", "json", "html"]),
+    default="text",
+    show_default=True,
 )
 @click.option("--progress/--no-progress", default=True, help="Progress on standard error when it is a terminal.")
 def command(
@@ -206,7 +211,7 @@ def _show_ranks(folder: Path, output_format: str, failure: TraceAnalyzerError | 
     if failure is not None:
         raise failure
     utf8_stdout()
-    write_output(render(RANKS, output_format, ranks(folder, hta=False)), None)
+    write_output(render(RANKS, output_format, ranks(folder, hta=False)), None, form=output_format)
 
 
 def _report(trace: Path, output_format: str) -> tuple[str, str]:
@@ -215,5 +220,5 @@ def _report(trace: Path, output_format: str) -> tuple[str, str]:
 
     width, color = screen()
     settings = RenderSettings(width=width, color=color)
-    data = analyze(trace).data
+    data = analyze(trace, options=AnalysisOptions(figures=output_format == "html")).data
     return render(REPORT, output_format, data, settings), data.verdict.status

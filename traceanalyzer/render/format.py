@@ -11,19 +11,6 @@ NA = "n/a"
 plural = number_text.plural
 
 
-class Number(str):
-    """A number as people read it, with the value that a table sorts by; every function of one unit gives all in the same."""
-
-    __slots__ = ("value",)
-    value: float
-
-    def __new__(cls, text: str, value: float) -> Number:
-        """Return the text; ``value`` is kept as it is."""
-        made = super().__new__(cls, text)
-        made.value = value
-        return made
-
-
 def _known(value: float | None) -> TypeGuard[float]:
     # the model promises no NaN; should one come, it must not be shown as if it had been measured
     return value is not None and isfinite(value)
@@ -43,7 +30,7 @@ def us(value: float | None) -> str:
 
 def duration(value_us: float | None) -> str:
     """Return a duration to three digits with the unit that suits it: ``64 ns``, ``9.8 us``, ``1.21 ms``, ``2.5 s``."""
-    return Number(number_text.duration(value_us * 1000), value_us) if _known(value_us) else NA
+    return number_text.duration(value_us * 1000) if _known(value_us) else NA
 
 
 def time(value_us: float | None) -> str:
@@ -51,7 +38,7 @@ def time(value_us: float | None) -> str:
     if not _known(value_us):
         return NA
     size, unit = _unit(value_us)
-    return Number(f"{us(value_us / size)} {unit}" if unit != "ns" else f"{value_us / size:,.4g} {unit}", value_us)
+    return f"{us(value_us / size)} {unit}" if unit != "ns" else f"{value_us / size:,.4g} {unit}"
 
 
 def time_interval(pair: tuple[float, float] | list[float] | None) -> str:
@@ -59,7 +46,7 @@ def time_interval(pair: tuple[float, float] | list[float] | None) -> str:
     if pair is None or not all(map(_known, pair)):
         return NA
     size, unit = _unit(pair[1])
-    return Number(f"{us(pair[0] / size)}-{us(pair[1] / size)} {unit}", pair[0])
+    return f"{us(pair[0] / size)}-{us(pair[1] / size)} {unit}"
 
 
 def moment(value_us: float | None) -> str:
@@ -69,7 +56,7 @@ def moment(value_us: float | None) -> str:
     size, unit = _unit(value_us)
     digits = {"ns": 0, "us": 3, "ms": 6, "s": 9}[unit]
     text = f"{value_us / size:,.{digits}f}"
-    return Number(f"{text.rstrip('0').rstrip('.') if digits else text} {unit}", value_us)
+    return f"{text.rstrip('0').rstrip('.') if digits else text} {unit}"
 
 
 def _unit(value_us: float) -> tuple[float, str]:
@@ -79,7 +66,7 @@ def _unit(value_us: float) -> tuple[float, str]:
 
 def interval(pair: tuple[float, float] | list[float] | None) -> str:
     """Return an interval of microseconds, ``12.80-12.90``; ``n/a`` of None."""
-    return NA if pair is None else Number(f"{us(pair[0])}-{us(pair[1])}", pair[0])
+    return NA if pair is None else f"{us(pair[0])}-{us(pair[1])}"
 
 
 def queue(state: str, grade: str | None) -> str:
@@ -91,12 +78,12 @@ def queue(state: str, grade: str | None) -> str:
 
 def percent(share: float | None) -> str:
     """Return a share as percent: ``0.4 %``, ``47 %``."""
-    return Number(number_text.percent(share), share) if _known(share) else NA
+    return number_text.percent(share) if _known(share) else NA
 
 
 def ratio(value: float | None) -> str:
     """Return a ratio: ``4.2x``."""
-    return NA if not _known(value) else Number(f"{value:.2f}x" if value < 10 else f"{value:.0f}x", value)
+    return NA if not _known(value) else f"{value:.2f}x" if value < 10 else f"{value:.0f}x"
 
 
 def count(value: float | None) -> str:

@@ -1,6 +1,6 @@
 // What a cell sorts by: a number with its unit, the begin of an interval, the base of "base > head"; NaN for words.
 TA.number = (text) => {
-  const found = /^<?(-?[\d,]+(?:\.\d+)?)(?:-[\d,.]+)?\s?(ns|us|ms|s|%|x)?(?: [>(].*)?$/.exec(text);
+  const found = /^<?([+-]?[\d,]+(?:\.\d+)?(?:e[+-]?\d+)?)(?:-[\d,.]+)?\s?(ns|us|ms|s|%|x)?[?!]?(?: [>(].*)?$/.exec(text);
   return found ? Number(found[1].replace(/,/g, "")) * ({ns: 1e-3, ms: 1e3, s: 1e6}[found[2]] || 1) : NaN;
 };
 

@@ -103,7 +103,7 @@ def _chart(table: BenchTable, case: str, rows: list[BenchRow]) -> RowChart:
                 terminal(row.implementation, 80) + (": WRONG RESULT" if wrong else ""),
                 terminal(text, 160),
                 marks,
-                "struck" if wrong else "",
+                "wrong" if wrong else "",
             )
         )
     notes = [f"{len(rows) - len(shown):,} more implementations are in the table"] if len(rows) > len(shown) else []

@@ -16,6 +16,7 @@ from traceanalyzer.render.page.assets import page_assets, page_data
 from traceanalyzer.render.page.charts import has_ladder, protocol_titles, report_figures
 from traceanalyzer.render.page.kernel_table import CELLS, COLUMNS, OPEN, kernel_notes, kernel_rows
 from traceanalyzer.render.page.ladder import ladder_chart
+from traceanalyzer.render.page.measured import clocks, measured_charts
 from traceanalyzer.render.page.svg import distribution_chart, overview
 from traceanalyzer.render.page.templates import render_template
 from traceanalyzer.report.charts.model import Timeline
@@ -87,7 +88,8 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
         "idle": next(iter(_blocks(blocks.idle(report, 200))), None),
         "pauses": _pauses(report, timeline),
         "capture": report.capture is not None,
-        "measured": _blocks(*measured_in(report)),
+        "measured": _blocks(*measured_in(report), clocks(report.capture)),
+        "measured_charts": measured_charts(report.capture, report.ops),
         "captured": [_text(line, 1000) for line in conditions_lines(report.capture)],
         "more_tables": _blocks(blocks.threads(report, 200), blocks.copies(report, 200), opinion(report)),
         "coverage": _text(report.coverage.sentence),
@@ -108,14 +110,9 @@ def _text(text: str, limit: int = SENTENCE) -> str:
 def clean_block(b: blocks.Block) -> blocks.Block:
     """Return the block with every text made harmless and cut."""
     return replace(
-        b, title=_text(b.title, 200), columns=[_text(c, NAME) for c in b.columns], rows=[[_cell(c) for c in row] for row in b.rows],
+        b, title=_text(b.title, 200), columns=[_text(c, NAME) for c in b.columns], rows=[[_text(c, CELL) for c in row] for row in b.rows],
         notes=[_text(n, 600) for n in b.notes],
     )  # fmt: skip
-
-
-def _cell(text: str) -> str:
-    # a number keeps the value that its column sorts by
-    return text if isinstance(text, show.Number) else _text(text, CELL)
 
 
 def _blocks(*found: blocks.Block | None) -> list[blocks.Block]:

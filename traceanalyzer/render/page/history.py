@@ -69,7 +69,7 @@ def _changes(trends: list[Trend]) -> Block | None:
                 show.time(c.before),
                 show.time(c.after),
             ]
-            rows.append([*row, show.Number(f"{ratio:.3f}", ratio)])
+            rows.append([*row, f"{ratio:.3f}"])
     if not rows:
         return None
     columns = ["unit", "device", "first recording", "added", "before", "after", "ratio"]
