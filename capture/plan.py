@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from traceanalyzer.number_text import plural
+
 LEAST_ROUNDS = 6
 """Under six samples a median has no 95 % interval."""
 MOST_ROUNDS = 10
@@ -49,7 +51,7 @@ def plan(
     note = ""
     if (rounds, block_calls, round_calls) != asked:
         note = (
-            f"a call takes {call_ns / 1e6:.3g} ms, so that fewer were made than asked for: {rounds} rounds of {round_calls} single calls "
-            f"and blocks of {block_calls} (a larger --budget allows more)"
+            f"fewer calls than asked for fit into the time (--budget): {rounds} rounds of "
+            f"{plural(round_calls, 'single call')}, and of a block of {plural(block_calls, 'call')}"
         )
     return Plan(rounds, block_calls, round_calls, note)

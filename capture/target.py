@@ -230,6 +230,16 @@ def _arguments(
                 f"{maker.__name__} takes no '{unknown[0]}'",
                 hint=f"it takes: {', '.join(takes) or 'nothing'}",
             )
+        if lacking := [
+            k
+            for k, p in takes.items()
+            if k not in given and p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+        ]:
+            raise OptionError(
+                "inputs_not_given",
+                f"{maker.__name__} needs a value for {', '.join(lacking)}",
+                hint="give its parameters defaults; or, where AXES has their values, run traceanalyze bench",
+            )
         made = maker(**given)
     except TraceAnalyzerError:
         raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from markdown_it import MarkdownIt
 
@@ -9,6 +11,7 @@ from tests.bench.fake_runner import Runner, Speed
 from tests.bench.test_bench_table import SEED
 from traceanalyzer.capture.bench import BenchAsked, bench
 from traceanalyzer.capture.survey import Absence
+from traceanalyzer.render.bench.blocks import verdicts
 from traceanalyzer.render.bench.markdown import render_bench_markdown
 from traceanalyzer.render.bench.text import render_bench
 
@@ -114,3 +117,17 @@ def test_names_from_elsewhere_are_escaped():
     )
     assert "\x1b" not in render_bench(evil)
     assert "<script>" not in render_bench_markdown(evil) and "\x1b" not in render_bench_markdown(evil)
+
+
+def test_a_note_of_many_rows_is_one_line_and_names_them(table):
+    noted = replace(
+        table,
+        rows=[
+            replace(r, notes=["few calls", f"own {i}"] if i < 2 else ["few calls"]) for i, r in enumerate(table.rows)
+        ],
+    )
+    lines = [line for line in verdicts(noted) if line.startswith("note: ")]
+    assert len(lines) == 3 and sum("few calls" in line for line in lines) == 1
+    assert [line.partition(": own")[0] for line in lines if "own" in line] == [
+        f"note: {r.label}" for r in table.rows[:2]
+    ]

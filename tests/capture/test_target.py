@@ -20,6 +20,8 @@ def named(*, a): return a
 def named_inputs(): return {"a": 5}
 def broken(a): return a
 def broken_inputs(): raise ValueError("no\\nsuch size")
+def axes(a): return a
+def axes_inputs(n, seed, rows): return (n,)
 def optional(a=3): return a
 class Thing:
     def method(self): return 1
@@ -71,6 +73,7 @@ def test_a_static_method_can_be_named(module):
         ("Thing", "not_a_function", "class"),
         ("number", "not_a_function", "int"),
         ("needs", "no_inputs", "define needs_inputs()"),
+        ("axes", "inputs_not_given", "axes_inputs needs a value for n, rows; give its parameters defaults"),
     ],
 )
 def test_what_cannot_be_called_is_said_with_what_to_do(module, function, kind, says):

@@ -15,6 +15,8 @@ from traceanalyzer.analysis.compare.few import compare_few
 from traceanalyzer.analysis.compare.statistics import Times
 from traceanalyzer.cli import cli
 from traceanalyzer.errors import OptionError
+from traceanalyzer.render.compare.blocks import about
+from traceanalyzer.render.compare.units import ratios
 
 LAYERS = [(f"layer_{i}_kernel", 3000 + 700 * i) for i in range(12)]
 
@@ -100,3 +102,13 @@ def test_few_repeats_make_under_one_false_verdict_in_twenty_and_see_a_factor_of_
         wrong += compare_few(base, series(rng, m, 1e6, scatter), 0.01)[1] in ("FASTER", "SLOWER")
         seen += compare_few(base, series(rng, m, 5e5, scatter), 0.01)[1] == "FASTER"
     assert wrong <= 20 and seen >= 360
+
+
+def test_one_unit_is_no_mean_of_kernels_and_the_ratios_of_a_side_are_written_with_an_arrow(tmp_path):
+    base = run(tmp_path / "base.json", 8, mark="ProfilerStep", seed=1)
+    head = run(tmp_path / "head.json", 9, mark="ProfilerStep", graph=True, seed=2)
+    data = ta.compare(base, head).data
+    assert data.basis == "units" and len(data.units) == 1 and data.geomean_ratio is not None
+    assert not [line for line in about(data) if "Geometric mean" in line or "Losses: none" in line]
+    rows = ratios(data.units[0]).rows
+    assert rows[0][-1] == "7 -> 8" and not any(" > " in cell for row in rows for cell in row)

@@ -90,7 +90,7 @@ OPAQUE_KEYWORDS = frozenset({"verbose", "stream", "show", "conf", "imgsz", "use_
 _STEPPERS = re.compile(r"(^|[._])(opt|optim|optimizer|optimiser|scaler|trainer|engine|model_engine)\w*\.step$")
 
 HOST_NAME = re.compile(
-    r"compil|serializ|autotun|tune|bench|profil|\bparse|tokeniz|cache|lookup|load|save|export|import|download|upload|read|write|store|fetch|log|print|"
+    r"compil(?!ed)|serializ|autotun|tune|bench|profil|\bparse|tokeniz|cache|lookup|load|save|export|import|download|upload|read|write|store|fetch|log|print|"
     r"report|plot|draw|init|setup|create|build|make|prepare|config|register|count|summar|info|memory|hook|trace|measure|evaluat|dispatch|wait|lock|"
     r"hash|fill|drain|(^|_)(get|set|is|has|check|find|list|add|use|to|as|from|select|patch|wrap|free|release|update|collect|empty|clear|reset|start|stop|"
     r"assert\w*|expect|enter|exit|close|open|terminate|kill|join|send|recv|connect|request|query|schedule|sleep|seed|name|str|dict)(_|$)",

@@ -189,8 +189,17 @@ class StepReader(cst.CSTVisitor):
     # -- assignments -----------------------------------------------------------------------------------
 
     def visit_Assign(self, node: cst.Assign) -> bool:
-        self._target = plain(node.targets[0].target)
-        node.value.visit(self)
+        targets, value = node.targets[0].target, node.value
+        pairs = [(targets, value)]
+        if (
+            isinstance(targets, cst.Tuple)
+            and isinstance(value, cst.Tuple)
+            and len(targets.elements) == len(value.elements)
+        ):
+            pairs = [(t.value, v.value) for t, v in zip(targets.elements, value.elements, strict=True)]
+        for target, part in pairs:
+            self._target = plain(target)
+            part.visit(self)
         self._target = ""
         for target in node.targets:
             self.places.assign(target.target, node.value)

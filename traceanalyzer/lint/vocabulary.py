@@ -58,7 +58,10 @@ FETCHED_IN = re.compile(
 )
 """A function that is handed on and waits: ``tree_map(lambda x: x.block_until_ready(), out)``."""
 
-WARM_NAME = re.compile(r"warm|compile|burn", re.I)
+WARM_NAME = re.compile(r"warm|compile(?![dr])|burn", re.I)
+"""Of a call or a result that warms up. What is `compiled` is called later, and `torch.compiler` compiles nothing."""
+COMPILES_LATER = frozenset({"torch.compile", "jax.jit"})
+"""Compile at the first call of what they return, so that they warm up nothing."""
 
 HOST_CALLS = frozenset(
     {

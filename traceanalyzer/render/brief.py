@@ -194,7 +194,8 @@ def not_judged(report: ReportData) -> str:
 
 def footer(report: ReportData) -> Line:
     """Return the last line: version, and how to see everything."""
-    return Line(f"traceanalyzer {report.version}; everything: --full; one part: --section NAME", "dim")
+    letters = "; P proven, D derived, H hint" if any(r.grade for r in (*report.kernels, *report.ops)) else ""
+    return Line(f"traceanalyzer {report.version}; everything: --full; one part: --section NAME{letters}", "dim")
 
 
 def shortened(block: Block, notes: int = 3) -> Block:

@@ -14,8 +14,8 @@ from typing import ClassVar
 from traceanalyzer.lint.model import Problem
 from traceanalyzer.lint.rule import LintExample, LintRule
 from traceanalyzer.lint.source import Region, Script
-from traceanalyzer.lint.steps import Kind, Scope
-from traceanalyzer.lint.vocabulary import WARM_NAME
+from traceanalyzer.lint.steps import Kind, Scope, Step
+from traceanalyzer.lint.vocabulary import COMPILES_LATER, WARM_NAME
 
 _WARMS = re.compile(r"warm|dry.?run|burn.?in", re.I)
 
@@ -34,8 +34,18 @@ class FirstCallInRegion(LintRule):
             "import time, torch\ndef main(fn):\n    x = torch.ones(3, device='cuda')\n    torch.cuda.synchronize()\n    t0 = time.time()\n    for _ in range(9):\n"
             "        fn(x)\n    torch.cuda.synchronize()\n    return (time.time() - t0) / 9\n",
         ),
+        LintExample(
+            "a compiled function: compiled at its first call, not before",
+            "import time, torch\ndef main(g):\n    x = torch.ones(3, device='cuda')\n    compiled = torch.compile(g)\n    torch.cuda.synchronize()\n"
+            "    t0 = time.time()\n    for _ in range(9):\n        compiled(x)\n    torch.cuda.synchronize()\n    return (time.time() - t0) / 9\n",
+        ),
     )  # fmt: skip
     good = (
+        LintExample(
+            "compiled ahead of time",
+            "import time, jax\ndef main(g, x):\n    f = jax.jit(g).lower(x).compile()\n    t0 = time.time()\n    for _ in range(9):\n        y = f(x)\n"
+            "    y.block_until_ready()\n    return (time.time() - t0) / 9\n",
+        ),
         LintExample(
             "a warm-up loop",
             "import time, torch\ndef main(fn):\n    for _ in range(3):\n        fn(x.cuda())\n    torch.cuda.synchronize()\n    t0 = time.time()\n    fn(x.cuda())\n"
@@ -96,10 +106,17 @@ def _warmed(region: Region) -> bool:
     first, warm = _firsts(region.scope)
     if any(first.get(w.name, region.at) < region.at for w in region.work) or warm < region.at:
         return True
-    if any(WARM_NAME.search(s.name) or WARM_NAME.search(s.target) for s in region.steps):
+    if any(_warms(s) for s in region.steps):
         return True
     # a helper that gets the number of calls may be called for the warm-up as well
     return bool(WARM_NAME.search(region.scope.name))
+
+
+def _warms(step: Step) -> bool:
+    """Whether a call warms up, by its name or that of its result."""
+    if step.name in COMPILES_LATER:
+        return False
+    return bool(WARM_NAME.search(step.name) or WARM_NAME.search(step.target))
 
 
 @lru_cache(maxsize=8)
@@ -110,6 +127,6 @@ def _firsts(scope: Scope) -> tuple[dict[str, int], int]:
     for i, step in enumerate(scope.steps):
         if step.kind in (Kind.WORK, Kind.UNKNOWN):
             first.setdefault(step.name, i)
-        if warm > i and (WARM_NAME.search(step.name) or WARM_NAME.search(step.target)):
+        if warm > i and _warms(step):
             warm = i
     return first, warm

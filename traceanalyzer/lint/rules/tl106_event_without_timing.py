@@ -31,6 +31,13 @@ class EventWithoutTiming(LintRule):
             "import torch\na = torch.cuda.Event(enable_timing=True)\nb = torch.cuda.Event(enable_timing=True)\na.record()\nfn()\nb.record()\nb.synchronize()\n"
             "print(a.elapsed_time(b))\n",
         ),
+        LintExample(
+            "two events made in one statement",
+            "import torch\na, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event()\na.record()\nfn()\nb.record()\nb.synchronize()\n"
+            "print(a.elapsed_time(b))\n",
+            "import torch\na, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)\na.record()\nfn()\nb.record()\n"
+            "b.synchronize()\nprint(a.elapsed_time(b))\n",
+        ),
     )  # fmt: skip
     good = (
         LintExample(

@@ -142,7 +142,11 @@ def verdicts(table: BenchTable) -> list[str]:
             silent.setdefault(row.unjudged, []).append(row)
     lines = [f"trace of {_labels(table, rows)}: {headline}" for headline, rows in said.items()]
     lines += [f"traces not judged: {_labels(table, rows)}: {reason}" for reason, rows in silent.items()]
-    return lines + [f"note: {r.label}: {n}" for r in table.rows for n in r.notes]
+    notes: dict[str, list[BenchRow]] = {}
+    for row in table.rows:
+        for note in dict.fromkeys(row.notes):
+            notes.setdefault(note, []).append(row)
+    return lines + [f"note: {_labels(table, rows)}: {note}" for note, rows in notes.items()]
 
 
 def conditions(table: BenchTable) -> list[str]:

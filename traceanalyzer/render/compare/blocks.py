@@ -78,7 +78,7 @@ def comparability(data: ComparisonData) -> str:
 def _factor(f: ComparabilityFactor) -> str:
     if f.state == "unknown":
         return f"{f.factor} unknown"
-    both_sides = "" if not f.base else f" ({f.base})" if f.base == f.head else f" ({f.base} > {f.head})"
+    both_sides = "" if not f.base else f" ({f.base})" if f.base == f.head else f" ({f.base} -> {f.head})"
     if f.factor == "work" and f.base != f.head:
         both_sides = f" (kernels and copies: {f.base}, {f.head})"
     verb = "differ" if f.factor in ("versions", "clocks") else "differs"
@@ -195,7 +195,7 @@ def kernel_labels(found: list[KernelComparison]) -> list[str]:
 def _change(k: KernelComparison) -> str:
     if k.status == "changed":
         return (
-            f"changed: {k.grid or 'configuration unknown'} > {k.head_grid or 'configuration unknown'} ({k.matched_by})"
+            f"changed: {k.grid or 'configuration unknown'} -> {k.head_grid or 'configuration unknown'} ({k.matched_by})"
         )
     other = k.head_name if len(k.head_name) <= 90 else f"{k.head_name[:89]}…"
     return f"paired with {other} by {k.matched_by}"
@@ -245,14 +245,18 @@ def differences(data: ComparisonData) -> Block | None:
     )
 
 
+_MEANS = {"units": "units, each alike", "operations": "operations, each alike"}
+
+
 def about(data: ComparisonData) -> list[str]:
     """Return what the overall ratio is made of, losses, and the winners by protocol."""
     lines = []
-    several = data.basis != "operations" or sum(op.ratio is not None for op in data.ops) > 1
+    several = {
+        "units": len(data.units) > 1,
+        "operations": sum(op.ratio is not None for op in data.ops) > 1,
+    }.get(data.basis, True)
     if data.geomean_ratio is not None and several:
-        kind = (
-            "operations, each alike" if data.basis == "operations" else "kernels, weighted by the base's time in them"
-        )
+        kind = _MEANS.get(data.basis, "kernels, weighted by the base's time in them")
         lines.append(f"Geometric mean of ratios: {data.geomean_ratio:.4f} {interval(data.geomean_ci95)} over {kind}")
     if data.losses:
         named: list[tuple[str, OpComparison | KernelComparison]] = [(op.short_name, op) for op in data.ops]
@@ -261,7 +265,7 @@ def about(data: ComparisonData) -> list[str]:
         names = [f"{name} {ratio(r.ratio)}" for name, r in named if r.verdict == "SLOWER"][:5]
         more = f" and {len(data.losses) - len(names)} more" if len(data.losses) > len(names) else ""
         lines.append(f"Losses ({len(data.losses)}): {'; '.join(names)}{more}")
-    elif data.basis != "nothing" and data.geomean_ratio is not None:
+    elif data.basis not in ("nothing", "units") and data.geomean_ratio is not None:
         lines.append("Losses: none that the intervals support")
     if data.kernels and data.basis != "operations":
         a, b = data.matched_share
@@ -289,7 +293,7 @@ def interval(pair: tuple[float, float] | None) -> str:
 
 def both(base: str, head: str) -> str:
     """Return base and head in one cell; once where they are alike."""
-    return base if base == head else f"{base} > {head}"
+    return base if base == head else f"{base} -> {head}"
 
 
 def _verdict(status: str, verdict: str | None) -> str:

@@ -78,7 +78,7 @@ def unit_ratios(unit: UnitComparison, name: str) -> RowChart | None:
             if pair is None or r.metric == "launches"
             else f" ({pair[0]:.3f}-{pair[1]:.3f}{'' if r.ratio_ci95 else ' range'})"
         )
-        value = f"{number(r.base)} > {number(r.head)}: {r.ratio:.3f}{between} {(r.verdict or '').replace('UNDECIDED', 'undecided')}"
+        value = f"{number(r.base)} -> {number(r.head)}: {r.ratio:.3f}{between} {(r.verdict or '').replace('UNDECIDED', 'undecided')}"
         rows.append(
             (_METRICS[r.metric], value.strip(), r.ratio, None if r.metric == "launches" else pair, r.verdict or "")
         )
@@ -102,7 +102,7 @@ def work_ratios(data: ComparisonData, suffix: str) -> RowChart | None:
         )
         for label, r in zip(labels, found[:MOST], strict=False)
     ]
-    if data.geomean_ratio is not None and len(found) > 1:
+    if data.geomean_ratio is not None and len(found) > 1 and not (data.basis == "units" and len(data.units) == 1):
         text = _value(data.geomean_ratio, data.geomean_ci95, "")
         rows = [
             *rows[: MOST - 1],
@@ -123,6 +123,6 @@ def protocol_chart(op: OpComparison, suffix: str) -> RowChart | None:
         base, head, winner = op.base_readings.get(protocol), op.head_readings.get(protocol), op.winners.get(protocol)
         if winner is not None and base and head:
             turns = ", the order turns" if protocol in op.flips else ""
-            text = f"{show.time(base)} > {show.time(head)}: {head / base:.3f}, {winner}{' wins' if winner != 'tie' else ''}{turns}"
+            text = f"{show.time(base)} -> {show.time(head)}: {head / base:.3f}, {winner}{' wins' if winner != 'tie' else ''}{turns}"
             rows.append((title, text, head / base, None, winner))
     return ratio_chart(f"{op.short_name}{suffix}: who wins under each protocol", rows)

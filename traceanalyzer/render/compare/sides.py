@@ -45,7 +45,7 @@ def ledger_bars(unit: UnitComparison) -> dict[str, Any] | None:
     legend = [
         {
             "kind": _kind(d.what),
-            "text": f"{_word(d.what)} {show.time(d.base_us) if d.base_us else '0'} > {show.time(d.head_us) if d.head_us else '0'}",
+            "text": f"{_word(d.what)} {show.time(d.base_us) if d.base_us else '0'} -> {show.time(d.head_us) if d.head_us else '0'}",
         }
         for d in sorted(order, key=lambda d: -max(d.base_us, d.head_us))[:_MOST]
     ]

@@ -45,7 +45,7 @@ def _row(r: UnitRatio, main: bool) -> list[str]:
     return [
         ("> " if main else "  ") + _WORDS[r.metric] + _BASIS.get(r.basis, ""), number(r.base), number(r.head),
         show.NA if r.ratio is None else f"{r.ratio:.3f}", between if r.verdict else "", (r.verdict or "").replace("UNDECIDED", "undecided"),
-        f"{r.base_n} > {r.head_n}",
+        f"{r.base_n} -> {r.head_n}",
     ]  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def parts(unit: UnitComparison, top: int) -> Block | None:
         deciding = unit.parts[:_SMALL]
     rest = unit.parts[len(deciding) :]
     rows = [
-        [p.short_name, show.us(p.base_us), show.us(p.head_us), show.us(p.saved_us), f"{show.count(p.base_count)} > {show.count(p.head_count)}", p.status]
+        [p.short_name, show.us(p.base_us), show.us(p.head_us), show.us(p.saved_us), f"{show.count(p.base_count)} -> {show.count(p.head_count)}", p.status]
         for p in deciding
     ]  # fmt: skip
     notes = []

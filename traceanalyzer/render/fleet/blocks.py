@@ -9,7 +9,7 @@ from traceanalyzer.render.ranks import REASONS
 from traceanalyzer.report.fleet import FleetAnswers, Inflated, JobRanks, QueryResult
 
 LIMITS = {
-    "device-busy": "the device is busy", "unknown-time": "no cause is known", "clocks": "clocks disagree: no cause", "dispatch": "host: dispatch",
+    "device-busy": "the device is busy", "unknown-time": "no cause is known", "clocks": "not known: clocks disagree", "dispatch": "host: dispatch",
     "pause": "single pauses", "waits": "host waits for the device", "data": "loading data", "code": "loading or compiling code", "memory": "allocation",
     "copies": "copies", "communication": "communication", "device": "gaps between kernels", "profiler": "the profiler",
 }  # fmt: skip
@@ -19,7 +19,7 @@ CODES = {
     "timeout": "took longer than --timeout", "out_of_memory": "needs more than --memory", "killed": "its process was killed", "exited": "its process ended",
     "worker_lost": "its worker was lost", "internal_error": "a fault of traceanalyzer", "truncated": "the file is cut off", "empty_file": "the file is empty", "not_a_file": "no plain file",
     "cannot_open": "cannot be opened", "clocks_disagree": "host and device clocks disagree", "no_links": "no device row has its launch",
-    "few_launches": "too few launches", "no_cause": "most idle time has no cause",
+    "few_launches": "too few launches", "no_cause": "most idle time has no cause", "not_a_trace": "not the trace of a profiler",
 }  # fmt: skip
 """What the codes mean that are not those of `report`."""
 
@@ -144,7 +144,16 @@ def _time(ns: int | None) -> str:
 def _not_judged(found: FleetAnswers) -> Block | None:
     if not found.not_judged:
         return None
-    rows = [[x.kind, x.code, CODES.get(x.code, ""), show.count(x.traces), x.example] for x in found.not_judged]
+    rows = [
+        [
+            x.kind,
+            x.code,
+            CODES.get(x.code.partition(".")[2].replace("-", "_") or x.code, ""),
+            show.count(x.traces),
+            x.example,
+        ]
+        for x in found.not_judged
+    ]
     notes = [
         "fault: no run came of the file; verdict: the report says cannot-judge; the words: traceanalyze report FILE"
     ]
