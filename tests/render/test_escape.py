@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from traceanalyzer.render.escape import html, markdown, markdown_code, terminal
+from traceanalyzer.commands.output import write_output
+from traceanalyzer.render.escape import html, log, markdown, markdown_code, terminal
 
 GFM = MarkdownIt("gfm-like", {"html": True, "linkify": False}).enable(["table", "strikethrough"])
 HOSTILE = [
@@ -68,3 +70,24 @@ def assert_plain(escape, text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_html_holds_no_tag_and_no_quote(text):
     assert not re.search("[<>\"']", html(text))
+
+
+@pytest.mark.parametrize(
+    "line", ["::error file=a::x", "  \t::add-mask::a", "a ##[add-matcher]x", "##vso[task.setvariable variable=x]y"]
+)
+def test_no_line_of_a_log_is_a_command_for_the_runner_of_a_job(line):
+    def commands(text):
+        return [row for row in text.splitlines() if row.lstrip().startswith("::") or re.search(r"##\w*\[", row)]
+
+    text = f"a title\n{line}\nat::Tensor ## [1]\n"
+    assert len(commands(text)) == 1 and not commands(log(text))
+    assert log(text).startswith("a title\n") and log(text).endswith("\nat::Tensor ## [1]\n")
+    data = json.dumps({"name": line}, indent=1)
+    assert not commands(log(data, json=True)) and json.loads(log(data, json=True)) == {"name": line}
+    assert not commands("x" + terminal(line))
+
+
+def test_standard_output_of_a_command_holds_no_command_of_a_trace(capsys):
+    for form, lines in (("text", "::error::x"), ("github", "::warning::x"), ("json", '"##[group]"')):
+        write_output(lines, None, form=form)
+    assert capsys.readouterr().out == '\\x3a:error::x\n::warning::x\n"\\u0023#[group]"\n'

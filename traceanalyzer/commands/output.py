@@ -13,10 +13,12 @@ from pathlib import Path
 from traceanalyzer.errors import OptionError
 from traceanalyzer.interrupts import cleaning_up
 from traceanalyzer.render.base import WIDTH
+from traceanalyzer.render.escape import log
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _NARROWEST, _WIDEST = 60, 200
 _PIECE = 1 << 20
+_NOT_FOR_LOGS = ("github", "html")  # commands of ours, whose texts are escaped; pages, which escape for themselves
 _SPELLED = "traceanalyzer.ascii"
 _ASCII = str.maketrans(
     "\u2500\u2501\u2550\u2502\u2503\u2026\u00b5\u03bc\u00d7\u2013\u2014\u2010\u2011\u2212\u201c\u201d\u2018\u2019\u2022\u00b7\u2192\u2190\u00a0\u2588\u25b8",
@@ -29,12 +31,16 @@ def write_output(text: str, output: str | None, *, form: str = "text") -> None:
 
     A file is written beside its place and then moved there, so that a failure leaves the old one whole; a link's
     target is written, and a device or pipe is written to, never replaced. ``form`` is the output format: JSON that
-    standard output cannot encode stays JSON. Raises OptionError when it cannot be written.
+    standard output cannot encode stays JSON, and a log that it becomes holds no command for the runner of the job.
+    Raises OptionError when it cannot be written.
     """
     text = text if text.endswith("\n") else text + "\n"
     if output is None or output == "-":
-        if form in ("json", "sarif") and not _takes(text):
+        json = form in ("json", "sarif")
+        if json and not _takes(text):
             text = _NOT_ASCII.sub(_json_escape, text)
+        if form not in _NOT_FOR_LOGS:
+            text = log(text, json=json)
         _write_stdout(text)
         return
     target = Path(output)

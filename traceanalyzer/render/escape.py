@@ -21,6 +21,10 @@ _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Fillers that count as letters or symbols and show nothing: two names could differ in them alone."""
 
 
+_RUNNER_COMMAND = re.compile(r"#(?=#\w*\[)")
+_RUNNER_LINE = re.compile(r"(?m)^([^\S\n]*):(?=:)")
+
+
 def terminal(text: str, limit: int = MAX_TEXT) -> str:
     """Return the text on one line with every character that is not plainly printable as a visible escape.
 
@@ -32,9 +36,21 @@ def terminal(text: str, limit: int = MAX_TEXT) -> str:
 
 def visible(text: str) -> str:
     """Return the whole text, however long, with the same escapes as :func:`terminal`."""
+    text = _RUNNER_COMMAND.sub(r"\\x23", text)
     if text.isascii() and text.isprintable():
         return text
     return text.translate({ord(c): _visible(c) for c in set(text) if not _is_plain(c)})
+
+
+def log(text: str, *, json: bool = False) -> str:
+    """Return an output of many lines in which the runner of a CI job, whose log it becomes, reads no command.
+
+    Runners obey a line that begins with ``::``, whatever blanks are in front of it, and ``##[`` or ``##vso[`` anywhere. A name that
+    fills the first cell of a row, or is wrapped to a line, must not be one. In JSON the escape is that of JSON.
+    """
+    if json:
+        return _RUNNER_COMMAND.sub(r"\\u0023", text)
+    return _RUNNER_LINE.sub(r"\1\\x3a", _RUNNER_COMMAND.sub(r"\\x23", text))
 
 
 def _is_plain(char: str) -> bool:
