@@ -39,11 +39,19 @@ def events_of(source, tmp_path, *options):
 
 
 @pytest.mark.parametrize("path", [*SAMPLES, *REAL], ids=lambda p: str(p).split("/")[-1])
-def test_every_mark_lies_where_the_report_says_by_the_clock_of_a_viewer(path, tmp_path):
+def test_marks_arrows_and_causes_are_those_of_the_report(path, tmp_path):
+    """One copy and one report a trace: they are what takes time."""
     theirs, ours, _ = events_of(path, tmp_path)
+    data = ta.analyze(path).data
+    assert_every_mark_lies_where_the_report_says_by_the_clock_of_a_viewer(theirs, ours, data)
+    assert_every_arrow_starts_in_its_mark_and_ends_at_the_start_of_the_row(theirs, ours)
+    assert_the_causes_drawn_add_up_to_the_ledger_of_the_report(ours, data)
+
+
+def assert_every_mark_lies_where_the_report_says_by_the_clock_of_a_viewer(theirs, ours, data):
     drawn = [Decimal(e["ts"]) for e in [*theirs, *ours] if e.get("ph") in ("X", "B", "i", "C") and "ts" in e]
     slices = [e for e in ours if e["ph"] == "X" and 1 < e["tid"] < CAUSES]
-    expected = [row for f in ta.analyze(path).data.findings for row in f.evidence]
+    expected = [row for f in data.findings for row in f.evidence]
     assert len(slices) == len(expected)
     at = sorted(Decimal(e["ts"]) - min(drawn) for e in slices)
     assert at == sorted(Decimal(str(row.at_us)) for row in expected)
@@ -51,9 +59,7 @@ def test_every_mark_lies_where_the_report_says_by_the_clock_of_a_viewer(path, tm
     assert sorted(Decimal(e["ts"]) - min(drawn) for e in ours if e["ph"] == "i" and e["s"] == "g") == at
 
 
-@pytest.mark.parametrize("path", [*SAMPLES, *REAL], ids=lambda p: str(p).split("/")[-1])
-def test_every_arrow_starts_in_its_mark_and_ends_at_the_start_of_the_row(path, tmp_path):
-    theirs, ours, _ = events_of(path, tmp_path)
+def assert_every_arrow_starts_in_its_mark_and_ends_at_the_start_of_the_row(theirs, ours):
     rows = {(str(e["pid"]), str(e["tid"]), Decimal(e["ts"])): e for e in theirs if e.get("ph") == "X"}
     marks = {(e["tid"], e["ts"]): e for e in ours if e["ph"] == "X" and 1 < e["tid"] < CAUSES}
     starts = {e["id"]: e for e in ours if e["ph"] == "s"}
@@ -104,10 +110,7 @@ def test_a_finding_without_a_row_still_stands_in_the_copy(tmp_path):
 # -- causes of idle time --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", [*SAMPLES, *REAL[:6]], ids=lambda p: str(p).split("/")[-1])
-def test_the_causes_drawn_add_up_to_the_ledger_of_the_report(path, tmp_path):
-    _, ours, _ = events_of(path, tmp_path)
-    data = ta.analyze(path).data
+def assert_the_causes_drawn_add_up_to_the_ledger_of_the_report(ours, data):
     # where host and device clocks disagree, no idle time has a known cause
     spans = [row for row in data.ledger if row.window == "span" and data.clock.state != "disagree"]
     assert len({e["tid"] for e in ours if e["ph"] == "X" and e["tid"] >= CAUSES}) == len(

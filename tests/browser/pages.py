@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ _PLACE = """([us, kind]) => {
 }"""
 
 
+@cache
 def page_of(path: Path) -> str:
-    """Return the page of a trace."""
+    """Return the page of a trace, made once; no test writes a file a second time."""
     return render_page(ta.analyze(path, options=AnalysisOptions(figures=True)).data)
 
 

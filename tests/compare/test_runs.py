@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -17,12 +19,20 @@ from traceanalyzer.errors import OptionError, TraceFormatError
 LEVELS = {"base": [1.0, 0.9, 1.1, 0.95, 1.05, 1.0, 0.92], "head": [0.93, 1.09, 1.0, 0.9, 1.06, 0.97, 1.02]}
 
 
+@cache
+def recorded(dispatch: int, seed: int) -> str:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run.json"
+        run(path, 8, dispatch=dispatch, mark="step", seed=seed)
+        return path.read_text(encoding="utf-8")
+
+
 def folders(tmp_path: Path, better: float = 1.0, count: int = 7) -> tuple[Path, Path]:
     for n, (side, levels) in enumerate(LEVELS.items()):
         (tmp_path / side).mkdir()
         for i, level in enumerate(levels[:count]):
             dispatch = round(12_000 * level * (better if side == "head" else 1))
-            run(tmp_path / side / f"run{i}.json", 8, dispatch=dispatch, mark="step", seed=10 * n + i)
+            (tmp_path / side / f"run{i}.json").write_text(recorded(dispatch, 10 * n + i), encoding="utf-8")
     return tmp_path / "base", tmp_path / "head"
 
 

@@ -173,7 +173,7 @@ def test_no_trace_outlives_its_turn_so_that_memory_is_that_of_one(tmp_path, monk
     import tracemalloc
     import weakref
 
-    from traceanalyzer.fleet import ranks as module
+    from traceanalyzer.fleet import one_rank as module
 
     for rank in range(12):
         job(rank=rank, world=12).write(tmp_path / f"{rank:02}.json")
