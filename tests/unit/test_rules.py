@@ -19,6 +19,7 @@ from traceanalyzer.doctor.finding import Abstained, Cost, Severity
 from traceanalyzer.doctor.message import Message, sentence
 from traceanalyzer.doctor.registry import RULES
 from traceanalyzer.doctor.rule import SECTIONS, Example, Rule
+from traceanalyzer.doctor.rules.ta310_exposed_communication import ExposedCommunication
 from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import AnalysisOptions, parse_claim
 
@@ -187,3 +188,9 @@ def test_sentences_are_made_of_templates_and_parameters():
     assert text == "`gemm` took 12.3 ms (3.4 %), 1,200 times in 1 place."
     with pytest.raises(KeyError):
         sentence("{missing}", {})
+
+
+def test_a_stretch_of_communication_or_copies_is_not_shown_as_an_idle_device(tmp_path):
+    example = ExposedCommunication.positive[0]
+    found = [f for f in diagnose(analysed_example(tmp_path, example))[0] if f.rule == "TA310"]
+    assert found and {e.note for e in found[0].evidence} == {"only communication runs"}

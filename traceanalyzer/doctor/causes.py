@@ -67,6 +67,12 @@ MOST_PAUSES = 3
 RARE = 10
 """A pause in every tenth unit of the run, or three in all, are no habit of it."""
 SHOWN = 3
+_SHOWN_BY = {
+    LedgerClass.COMMUNICATION: "only communication runs",
+    LedgerClass.COPY: "only copies run",
+    LedgerClass.FILL: "only fills run",
+}
+"""What a stretch of a busy class shows; in all others the device has nothing to do."""
 
 
 @dataclass(frozen=True)
@@ -292,8 +298,8 @@ class DeviceCauses:
         """Return in how many idle intervals the segments lie."""
         return len(np.unique(self.ledger.interval[mask]))
 
-    def evidence(self, mask: Bool, note: str = "the device has nothing to do") -> list[Evidence]:
-        """Return the longest stretches of the segments."""
+    def evidence(self, mask: Bool, note: str = "") -> list[Evidence]:
+        """Return the longest stretches of the segments; ``note`` says what they show, else their class does."""
         at = np.flatnonzero(mask)
         if not len(at):
             return []
@@ -305,7 +311,12 @@ class DeviceCauses:
             segment = at[begins[k]]
             cls = LedgerClass(int(self.ledger.cls[segment]))
             found.append(
-                Evidence(names.text(int(self.ledger.name[segment])) or cls.label, int(start[k]), int(length[k]), note)
+                Evidence(
+                    names.text(int(self.ledger.name[segment])) or cls.label,
+                    int(start[k]),
+                    int(length[k]),
+                    note or _SHOWN_BY.get(cls, "the device has nothing to do"),
+                )
             )
         return sorted(found, key=lambda e: e.start_ns)
 

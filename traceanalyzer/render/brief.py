@@ -194,8 +194,9 @@ def not_judged(report: ReportData) -> str:
 
 def footer(report: ReportData) -> Line:
     """Return the last line: version, and how to see everything."""
-    letters = "; P proven, D derived, H hint" if any(r.grade for r in (*report.kernels, *report.ops)) else ""
-    return Line(f"traceanalyzer {report.version}; everything: --full; one part: --section NAME{letters}", "dim")
+    if any(r.grade for r in (*report.kernels, *report.ops)):
+        return Line(f"traceanalyzer {report.version}; all: --full, --section NAME; P proven, D derived, H hint", "dim")
+    return Line(f"traceanalyzer {report.version}; everything: --full; one part: --section NAME", "dim")
 
 
 def shortened(block: Block, notes: int = 3) -> Block:
