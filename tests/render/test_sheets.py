@@ -46,7 +46,7 @@ def late(tmp_path_factory) -> str:
 
 
 def test_a_page_of_ranks_marks_the_late_rank_in_words_and_has_a_place_for_each(late):
-    assert "<title>job7: rank 2 is late" in late
+    assert "<title>job7: Rank 2 is late" in late
     for rank in range(4):
         assert late.count(f'id="rank-{rank}"') == 1 and f'href="#rank-{rank}"' in late
     bars = re.findall(r'<svg class="bar thin".*?aria-label="(.*?)"', late)

@@ -106,7 +106,8 @@ def conditions_lines(capture: Sidecar | None) -> list[str]:
     if capture is None:
         return []
     lines = [] if capture.operations else [f"note: {n}" for n in capture.notes[:_NOTES]]
-    lines += ["captured with " + ", ".join(f"{k} {v}" for k, v in capture.versions.items())]
+    if capture.versions:
+        lines.append("captured with " + ", ".join(f"{k} {v}" for k, v in capture.versions.items()))
     if capture.environment:
         lines.append("environment: " + ", ".join(f"{k}={v}" for k, v in capture.environment.items()))
     if capture.clocks:

@@ -100,9 +100,10 @@ def parts(unit: UnitComparison, top: int) -> Block | None:
     ]  # fmt: skip
     notes = []
     if rest:
-        notes.append(
-            f"{len(rest)} more kernels and copies differ by {show.us(sum(p.saved_us for p in rest))} us together"
-        )
+        more = "more " if deciding else ""
+        what = f"{more}kernel or copy differs" if len(rest) == 1 else f"{more}kernels and copies differ"
+        together = "" if len(rest) == 1 else " together"
+        notes.append(f"{len(rest):,} {what} by {show.us(sum(p.saved_us for p in rest))} us{together}")
     return Block(
         "Kernels and copies by time saved per unit (us)",
         ["kernel", "base", "head", "saved", "runs", "status"],

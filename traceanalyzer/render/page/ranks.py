@@ -18,7 +18,7 @@ from traceanalyzer.report.ranks import WAITING_SHARE, RankRow, RanksData, RankWa
 
 _LEAST_SHARE = 0.004
 _LEGEND = 8
-_WAITING = 32
+_WAITING = 12
 _OTHER = "other"
 
 
@@ -37,11 +37,10 @@ def page_ranks(report: RanksData, settings: RenderSettings) -> str:
         Part("details", "In numbers", tables=[b for b in numbers if b is not None]),
         Part("file", "The folder", lines=cells.facts(report)[:-1]),
     ]  # fmt: skip
-    return sheet_page(
-        Sheet(
-            report.folder, report.headline, parts, status, said, [cells.counts(report)], cells.facts(report)[-1], cells.markdown_ranks(report, RenderSettings(top=16))
-        )
-    )  # fmt: skip
+    headline = report.headline[:1].upper() + report.headline[1:]
+    lines = cells.markdown_ranks(report, RenderSettings(top=16))
+    about = cells.facts(report)[-1]
+    return sheet_page(Sheet(report.folder, headline, parts, status, said, [cells.counts(report)], about, lines))
 
 
 def _name(report: RanksData, row: RankRow) -> str:
@@ -170,7 +169,9 @@ def _charts(report: RanksData) -> list[RowChart]:
     known = [] if found is None else [w for w in found.ranks if w.wait_us + w.transfer_us > 0]
     if not known:
         return []
-    kept = {w.rank for w in sorted(known, key=lambda w: -w.wait_us)[:_WAITING]}
+    # the rank that the others wait for is the one to see, though it waits least
+    cause = max(known, key=lambda w: w.caused_us).rank
+    kept = {w.rank for w in sorted(known, key=lambda w: (w.rank != cause, -w.wait_us))[:_WAITING]}
     axis = Axis(0.0, max(w.wait_us + w.transfer_us for w in known), False)
     rows = []
     for w in (w for w in known if w.rank in kept):
@@ -181,7 +182,9 @@ def _charts(report: RanksData) -> list[RowChart]:
         rows.append(ChartRow(f"rank {w.rank}", terminal(text, 200), [ChartMark("span", "wait", 0.0, ends[0]), ChartMark("span", "communication", *ends)]))  # fmt: skip
     notes = ["waiting: until the last rank's kernel started; transfer: the rest of the collectives"]
     if len(known) > len(kept):
-        notes.append(f"the {len(kept)} of {len(known):,} ranks that wait longest")
+        notes.append(
+            f"rank {cause}, for which the others wait most, and the {len(kept) - 1} of {len(known):,} ranks that wait longest; the table has all"
+        )
     return [
         RowChart("Time in collectives: waiting first, then transfer", rows, axis.ticks(short_time), "", notes=notes)
     ]

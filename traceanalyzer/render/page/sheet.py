@@ -22,7 +22,7 @@ ROWS = 500
 CELLS = 9_000
 """Most cells of a page, for the same reason; tables after that keep their first rows."""
 OPEN_CHARTS, CHARTS = 6, 60
-OPEN_BARS, BARS = 24, 160
+OPEN_BARS, BARS = 16, 160
 LINES = 200
 _LEAST_ROWS = 8
 _MARKDOWN = 100_000
