@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from traceanalyzer.commands.files import FILE
 from traceanalyzer.commands.limits import limit_options
 from traceanalyzer.commands.output import refuse_input_as_output
 from traceanalyzer.commands.progress import reading_progress
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="annotate", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.argument("trace")
+@click.argument("trace", type=FILE)
 @click.option("-o", "--output", metavar="OUT", required=True, help="The copy: .json, or .json.gz to compress it.")
 @click.option(
     "--max-steps",

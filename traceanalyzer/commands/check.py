@@ -8,6 +8,7 @@ import click
 
 from traceanalyzer.commands.claims import tell_unmatched
 from traceanalyzer.commands.config import load_config
+from traceanalyzer.commands.files import FILE
 from traceanalyzer.commands.output import refuse_input_as_output, utf8_stdout, write_output
 from traceanalyzer.commands.report import parse_thresholds
 from traceanalyzer.doctor.gate import LEVELS, fails
@@ -18,7 +19,7 @@ from traceanalyzer.render.formats import CHECK
 
 
 @click.command(name="check", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.argument("traces", nargs=-1, required=True)
+@click.argument("traces", type=FILE, nargs=-1, required=True)
 @click.option(
     "--select", multiple=True, metavar="CODES", help="Only these rules: codes, prefixes (TA2) or names, with commas."
 )

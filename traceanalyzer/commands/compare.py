@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from traceanalyzer.commands.files import FILE
 from traceanalyzer.commands.limits import limit_options
 from traceanalyzer.commands.numbers import Duration, Percentage
 from traceanalyzer.commands.output import refuse_input_as_output, screen, utf8_stdout, write_output
@@ -19,8 +20,8 @@ from traceanalyzer.render.formats import COMPARISON
 
 
 @click.command(name="compare", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.argument("base", type=str)
-@click.argument("heads", type=str, nargs=-1, required=True, metavar="HEAD [MORE]...")
+@click.argument("base", type=FILE)
+@click.argument("heads", type=FILE, nargs=-1, required=True, metavar="HEAD [MORE]...")
 @click.option(
     "--format",
     "output_format",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from traceanalyzer.commands.files import FILE
 from traceanalyzer.commands.output import utf8_stdout, write_output
 from traceanalyzer.options import AnalysisOptions
 
@@ -19,7 +20,7 @@ def command() -> None:
 
 
 @command.command(name="add", context_settings=_SETTINGS)
-@click.argument("trace")
+@click.argument("trace", type=FILE)
 @click.option(
     "--db",
     required=True,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from traceanalyzer.commands.files import FILE
 from traceanalyzer.commands.output import utf8_stdout, write_output
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError
 from traceanalyzer.render.base import names, render
@@ -26,7 +27,7 @@ Exit codes:
 @click.command(
     name="lint", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.argument("paths", type=FILE, nargs=-1, metavar="PATH...")
 @click.option("--fix", is_flag=True, help="Mend what can be mended: put in or move barriers, name the right clock.")
 @click.option("--diff", is_flag=True, help="Print what --fix would change, and change nothing.")
 @click.option("--select", multiple=True, metavar="CODES", help="Only these rules: codes, prefixes (TL1) or names.")

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 
 import click
 
+from traceanalyzer.commands.files import FOLDER
 from traceanalyzer.commands.limits import limit_options
 from traceanalyzer.commands.numbers import Percentage
 from traceanalyzer.commands.output import screen, utf8_stdout, write_output
@@ -17,7 +18,7 @@ from traceanalyzer.render.formats import RANKS
 
 
 @click.command(name="ranks", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.argument("folder", metavar="DIR")
+@click.argument("folder", type=FOLDER, metavar="DIR")
 @click.option("--format", "output_format", type=click.Choice(names(RANKS)), default="text", show_default=True)
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
 @click.option("--hta/--no-hta", default=True, help="Add HolisticTraceAnalysis' numbers, where it is installed.")

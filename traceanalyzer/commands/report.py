@@ -8,6 +8,7 @@ from contextlib import nullcontext
 import click
 
 from traceanalyzer.commands.claims import tell_unmatched
+from traceanalyzer.commands.files import FILE
 from traceanalyzer.commands.limits import limit_options
 from traceanalyzer.commands.numbers import Duration, parse_threshold
 from traceanalyzer.commands.output import refuse_input_as_output, screen, utf8_stdout, write_output
@@ -36,7 +37,7 @@ def parse_thresholds(values: tuple[str, ...]) -> dict[str, float]:
 
 
 @click.command(name="report", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.argument("trace", type=str)
+@click.argument("trace", type=FILE)
 @click.option(
     "--format",
     "output_format",
