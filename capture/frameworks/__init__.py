@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from traceanalyzer.capture.device import Device
 from traceanalyzer.errors import CaptureUnavailable, OptionError
 
-FRAMEWORKS = ("pytorch", "jax", "tensorflow")
-_MODULES = {"torch": "pytorch", "jax": "jax", "jaxlib": "jax", "tensorflow": "tensorflow"}
-_PACKAGES = {"pytorch": "torch", "jax": "jax", "tensorflow": "tensorflow"}
+
+@dataclass(frozen=True)
+class Adapter:
+    """A framework: the package that has to be installed, the packages that make its arrays, and ``module:function`` of its device."""
+
+    package: str
+    arrays_of: tuple[str, ...]
+    place: str
+
+
+_ADAPTERS = {
+    "pytorch": Adapter("torch", ("torch",), "pytorch:torch_device"),
+    "jax": Adapter("jax", ("jax", "jaxlib"), "jax:jax_device"),
+    "tensorflow": Adapter("tensorflow", ("tensorflow",), "tensorflow:tensorflow_device"),
+}
+FRAMEWORKS = tuple(_ADAPTERS)
+_FRAMEWORK_OF = {package: name for name, adapter in _ADAPTERS.items() for package in adapter.arrays_of}
 _DEEPEST = 8
 
 
@@ -34,11 +50,11 @@ def leaves(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def framework_of(*values: Any) -> str:
-    """Return the framework whose arrays stand in the values, empty where none does. Imports nothing."""
+    """Return the framework whose arrays are in the values, empty where there are none. Imports nothing."""
     for value in values:
         for leaf in leaves(value):
             for base in type(leaf).__mro__:
-                name = _MODULES.get(base.__module__.split(".", 1)[0])
+                name = _FRAMEWORK_OF.get(base.__module__.split(".", 1)[0])
                 if name is not None:
                     return name
     return ""
@@ -46,7 +62,7 @@ def framework_of(*values: Any) -> str:
 
 def loaded() -> list[str]:
     """Return the frameworks that this process has imported."""
-    return [f for f in FRAMEWORKS if _PACKAGES[f] in sys.modules]
+    return [f for f in FRAMEWORKS if _ADAPTERS[f].package in sys.modules]
 
 
 def open_device(framework: str, kind: str = "auto") -> Device:
@@ -55,24 +71,13 @@ def open_device(framework: str, kind: str = "auto") -> Device:
         raise OptionError(
             "unknown_framework", f"no framework is called '{framework}'", hint=f"there are: {', '.join(FRAMEWORKS)}"
         )
+    adapter = _ADAPTERS[framework]
+    module, _, function = adapter.place.partition(":")
     try:
-        return _opener(framework)(kind)
+        device: Device = getattr(import_module(f"{__name__}.{module}"), function)(kind)
     except ImportError:
         extra = "install the extra: pip install -e '.[capture]'" if framework == "pytorch" else f"install {framework}"
         raise CaptureUnavailable(
-            f"no_{_PACKAGES[framework]}", f"capture needs {_PACKAGES[framework]}, which is not installed", hint=extra
+            f"no_{adapter.package}", f"capture needs {adapter.package}, which is not installed", hint=extra
         ) from None
-
-
-def _opener(framework: str) -> Callable[[str], Device]:
-    if framework == "pytorch":
-        from traceanalyzer.capture.frameworks.pytorch import torch_device
-
-        return torch_device
-    if framework == "jax":
-        from traceanalyzer.capture.frameworks.jax import jax_device
-
-        return jax_device
-    from traceanalyzer.capture.frameworks.tensorflow import tensorflow_device
-
-    return tensorflow_device
+    return device
