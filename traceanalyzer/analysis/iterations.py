@@ -94,6 +94,14 @@ def find_iterations(
     return _by_patterns(trace, chosen, where)
 
 
+def step_iterations(trace: Trace, host: Launching, chosen: Chosen, where: Origin, method: str) -> list[Iterations]:
+    """Return the profiler's steps where operations were found in another way; none where a range was marked or asked for as the thing under test."""
+    steps = profiler_steps(trace)
+    if len(steps) < LEAST_REPEATS - 1 or method in ("capture annotation", "range", PROFILER_STEP):
+        return []
+    return _Ranged(trace, host, chosen, where).of(PROFILER_STEP, steps, PROFILER_STEP, "likely")
+
+
 def _outermost(trace: Trace, groups: dict[str, Int64]) -> dict[str, Int64]:
     """Leave out groups whose ranges all lie inside ranges of another, longer group: the outer one is the call."""
     ranges = trace.ranges

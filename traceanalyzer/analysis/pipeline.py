@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -15,20 +14,19 @@ from traceanalyzer.analysis.clocks import Clocks, ClockState
 from traceanalyzer.analysis.coverage import Coverage, coverage
 from traceanalyzer.analysis.graphs import ReplayFacts, graph_replays, in_graph
 from traceanalyzer.analysis.idle import IdleFacts, idle_facts
-from traceanalyzer.analysis.iterations import find_iterations
+from traceanalyzer.analysis.iterations import find_iterations, step_iterations
 from traceanalyzer.analysis.kernels import KernelFacts, kernel_table
 from traceanalyzer.analysis.launching import Launching, ThreadDispatch, dispatch, launching
-from traceanalyzer.analysis.ledger import DeviceLedger, LedgerMaker, Unit, UnitKind, clipped
-from traceanalyzer.analysis.ledger.worth import STEP_KERNELS
+from traceanalyzer.analysis.ledger import DeviceLedger, LedgerMaker
 from traceanalyzer.analysis.operations import OpFacts, operation
 from traceanalyzer.analysis.origin import Origin, origin
 from traceanalyzer.analysis.queue import Doubts, Judge, QueueState, QueueVerdict, dry_launches, starved_for_judgement
-from traceanalyzer.analysis.ranges import PROFILER_STEP
 from traceanalyzer.analysis.readings import Readings, event_readings
 from traceanalyzer.analysis.selection import Chosen, choose
 from traceanalyzer.analysis.steps import StepFacts, find_steps
 from traceanalyzer.analysis.streams import StreamFacts, Waits, depth_at_launch, stream_facts, waits
 from traceanalyzer.analysis.symbols import MachineSymbols, machine_symbols
+from traceanalyzer.analysis.unit_ledgers import Repeats, unit_ledgers, with_unit
 from traceanalyzer.analysis.worth.worth import WorthMaker
 from traceanalyzer.options import AnalysisOptions
 from traceanalyzer.trace.categories import RowKind
@@ -38,10 +36,6 @@ FEW_LAUNCHES = 10
 """Below this a device-wide state needs regular intervals too: the share of so few launches may be chance."""
 
 _HEAVY_FLAGS = ("with_stack", "record_shapes", "profile_memory")
-
-_MOST_SEGMENTS = 16
-_FREE_SEGMENTS = 50_000
-"""Segments that the ledgers of all operations may have together: so many times those of the devices, and some more."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +121,10 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
     )
     maker = LedgerMaker(trace)
     ledgers = [maker.span(d.device, d.rows) for d in devices]
-    op_ledgers = _op_ledgers(trace, ledgers, operations, WorthMaker(trace, clocks.state is ClockState.DISAGREE))
+    worth = WorthMaker(trace, clocks.state is ClockState.DISAGREE)
+    op_ledgers = unit_ledgers(trace, ledgers, [Repeats.of(op) for op in operations], worth)
+    steps = step_iterations(trace, host, chosen, where, operations[0].iterations.method if operations else "")
+    step_ledgers = unit_ledgers(trace, ledgers, [Repeats.of_steps(trace, s) for s in steps], worth)
     return Analysis(
         trace=trace,
         options=options,
@@ -151,93 +148,10 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
         machines=machines,
         operations=operations,
         no_operations=_no_operations(iterations, bool(replays)) if isinstance(iterations, str) else "",
-        ledgers=[_with_units(ledger, op_ledgers) for ledger in ledgers],
-        op_ledgers=[ledger for _, ledger in op_ledgers],
+        ledgers=[with_unit(ledger, op_ledgers, step_ledgers) for ledger in ledgers],
+        op_ledgers=[found.ledger for found in op_ledgers],
         steps=find_steps(trace, host, chosen, where, [op.iterations for op in operations], ledgers),
     )
-
-
-def _with_units(ledger: DeviceLedger, found: list[tuple[int, DeviceLedger]]) -> DeviceLedger:
-    """Return a device's ledger with the units of the operation that has most rows there."""
-    mine = [(weight, op) for weight, op in found if op.device == ledger.device]
-    if not mine:
-        return ledger
-    largest = max(mine, key=lambda m: m[0])[1]
-    return replace(
-        ledger,
-        unit=largest.unit,
-        unit_starts_ns=largest.unit_starts_ns,
-        replay=lambda: largest.worth,
-        replay_with=largest.replay_with,
-    )
-
-
-def _op_ledgers(
-    trace: Trace, ledgers: list[DeviceLedger], operations: list[OpFacts], worth: WorthMaker
-) -> list[tuple[int, DeviceLedger]]:
-    """Return the ledger of each operation per device, with its rows there: from the first row of one call to the next's."""
-    rows = trace.activities
-    device_of_lane = np.array([lane.device for lane in trace.lanes], dtype=np.int64)
-    found: list[tuple[int, DeviceLedger, Unit, Int64, list[Int64]]] = []
-    for op in operations:
-        parts = [op.iterations.rows[i] for i in op.worked.tolist()]
-        lengths = [len(p) for p in parts]
-        everything = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
-        device_of_row = device_of_lane[rows.lane[everything]]
-        part_of_row = np.repeat(np.arange(len(parts)), lengths)
-        for ledger in (ledgers[d] for d in _places(ledgers, device_of_row)):
-            at = device_of_row == ledger.device
-            units = [
-                u for u in np.split(everything[at], np.searchsorted(part_of_row[at], range(1, len(parts)))) if len(u)
-            ]
-            starts = np.array([int(rows.start_ns[u].min()) for u in units], dtype=np.int64)
-            if len(starts) > 1 and starts.max() > starts.min():
-                found.append((int(np.count_nonzero(at)), ledger, _unit(op), np.sort(starts), units))
-    result = []
-    for number in _affordable(found, ledgers):
-        weight, ledger, unit, starts, units = found[number]
-        window = clipped(ledger, unit.name, int(starts[0]), int(starts[-1]), starts)
-        window = replace(
-            window,
-            unit=unit,
-            replay=partial(worth.worth, window, units),
-            replay_with=partial(worth.timeline, window, units),
-        )
-        result.append((weight, window))
-    return result
-
-
-def _unit(op: OpFacts) -> Unit:
-    """Return what the calls of an operation are called."""
-    name, kernels = op.iterations.name, round(op.kernels_per_iteration)
-    if name.startswith(PROFILER_STEP) or (op.iterations.windows is None and kernels >= STEP_KERNELS):
-        return Unit(UnitKind.STEP, name, kernels)
-    return Unit(UnitKind.ITERATION if op.iterations.windows is None and kernels > 1 else UnitKind.CALL, name, kernels)
-
-
-def _places(ledgers: list[DeviceLedger], devices: Int64) -> list[int]:
-    """Return the places of the ledgers of these devices, in order."""
-    place = {ledger.device: i for i, ledger in enumerate(ledgers)}
-    return sorted(place[d] for d in np.unique(devices).tolist() if d in place)
-
-
-def _affordable(
-    found: list[tuple[int, DeviceLedger, Unit, Int64, list[Int64]]], ledgers: list[DeviceLedger]
-) -> list[int]:
-    """Return the operations whose ledgers are made, in order: those with most rows, while work stays linear.
-
-    The window of an operation may hold all others, so hundreds of them would cost a square.
-    """
-    left = _MOST_SEGMENTS * sum(len(ledger.start) for ledger in ledgers) + _FREE_SEGMENTS
-    chosen = []
-    for number in sorted(range(len(found)), key=lambda n: -found[n][0]):
-        _, ledger, _, starts, _ = found[number]
-        low, high = np.searchsorted(ledger.start, (starts[0], starts[-1]))
-        left -= int(high - low)
-        if left < 0:
-            break
-        chosen.append(number)
-    return sorted(chosen)
 
 
 def _no_operations(reason: str, replays: bool) -> str:

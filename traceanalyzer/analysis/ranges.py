@@ -28,6 +28,10 @@ _FRAMEWORK = (
     "AOTDispatcher", "Inductor", "DistributedDataParallel", "FullyShardedDataParallel", "FSDP", "autograd::", "aten::",
 )  # fmt: skip
 """Beginnings of range names that PyTorch writes by itself: they mark no benchmark."""
+_LIBRARY = re.compile(
+    r"(?:nccl|rccl|cublas|cudnn|cusparse|cusolver|cufft|nvshmem)[A-Z_]\w*\Z|(?:cub|thrust|cutlass)::|ncclx?:"
+)
+"""Names that libraries write for their own calls (NVTX)."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ def user_ranges(trace: Trace) -> dict[str, Int64]:
     wanted = {
         c: n
         for c in np.unique(codes).tolist()
-        if not (n := trace.names[c]).startswith((PROFILER_STEP, *_FRAMEWORK)) or n.startswith(CAPTURE_PREFIX)
+        if not _of_framework(n := trace.names[c]) or n.startswith(CAPTURE_PREFIX)
     }
     plain = {c: n for c, n in wanted.items() if n.startswith(CAPTURE_PREFIX)}
     process = process_codes(trace)[trace.ranges.thread[rows]]
@@ -73,6 +77,15 @@ def user_ranges(trace: Trace) -> dict[str, Int64]:
         if code in plain:
             groups.setdefault(plain[code], []).append(row)
     return {name: np.array(members, dtype=np.int64) for name, members in groups.items()}
+
+
+def of_library(name: str) -> bool:
+    """Return whether a range is one that a library sets around its own call: it marks no step of the user's."""
+    return _LIBRARY.match(name) is not None
+
+
+def _of_framework(name: str) -> bool:
+    return name.startswith((PROFILER_STEP, *_FRAMEWORK)) or of_library(name)
 
 
 def profiler_steps(trace: Trace) -> Spans:

@@ -58,6 +58,8 @@ _READS_BACK = re.compile(
     r"::item\b|_local_scalar_dense|::nonzero\b|::is_nonzero\b|::equal\b|::cpu\b|::tolist\b|::to\b|::_to_copy\b|::copy_\b|\bcopy|memcpy",
     re.I,
 )
+_OPERATOR = re.compile(r"::|Backward\d*\Z|\A(?:enumerate|Optimizer)")
+"""What names of operators look like; the user's ranges are others."""
 LEAST_POLLS = {"streamquery": 2, "eventquery": 4}
 """Questions since the last launch that make a poll: an allocator asks after an event now and then."""
 _UNNAMED = (LedgerClass.BETWEEN_OPS, LedgerClass.LAUNCH_STALL)
@@ -65,6 +67,7 @@ LEAST_PAUSE_NS = 1_000_000
 PAUSE_FACTOR = 20
 MOST_PAUSES = 3
 RARE = 10
+MOST_OF = 0.8
 """A pause in every tenth unit of the run, or three in all, are no habit of it."""
 SHOWN = 3
 _SHOWN_BY = {
@@ -205,6 +208,18 @@ class DeviceCauses:
         usual = length[order[most]] if len(order) > most else 0.0
         long = order[:most]
         return long[(length[long] >= LEAST_PAUSE_NS) & (length[long] >= PAUSE_FACTOR * usual)]
+
+    def exceptions(self, mask: Bool) -> Int64:
+        """Return the lengths of the few stretches, longest first, that hold most of the segments' time and are far longer than the others."""
+        at = np.flatnonzero(mask)
+        length = np.sort(self._per_interval(at)[1])[::-1] if len(at) else np.empty(0, dtype=np.int64)
+        units = max((len(op.worked) for op in self._analysis.operations), default=0)
+        most = max(MOST_PAUSES, units // RARE)
+        if len(length) <= 2 * most:
+            return length[:0]
+        usual = int(length[most])
+        few = length[:most][(length[:most] >= LEAST_PAUSE_NS) & (length[:most] >= PAUSE_FACTOR * usual)]
+        return few if few.sum() >= MOST_OF * length.sum() else few[:0]
 
     @cached_property
     def paused(self) -> Bool:
@@ -413,13 +428,19 @@ class DeviceCauses:
             result[here[inside]] = name[last[inside]]
         return result
 
+    def _is_no_operator(self, name: str) -> bool:
+        """Return whether a row of an operator is a wrapper, or in traces of 2021, which have no rows for them, a range of the user's."""
+        if is_wrapper(name):
+            return True
+        return not len(self._analysis.trace.ranges) and _OPERATOR.search(name) is None
+
     def _outermost(self, thread: int) -> tuple[Int64, Int64, Int64]:
         """Return start, end and name of the outermost operators of a thread that are no wrappers."""
         if thread not in self._operators:
             ops = self._analysis.trace.host_ops
             rows = np.flatnonzero(ops.thread == thread)
             names = np.unique(ops.name[rows])
-            wraps = {n for n in names.tolist() if is_wrapper(self._analysis.trace.names[n])}
+            wraps = {n for n in names.tolist() if self._is_no_operator(self._analysis.trace.names[n])}
             if wraps:
                 rows = rows[~np.isin(ops.name[rows], list(wraps))]
             start, end = ops.start_ns[rows], ops.end_ns[rows]

@@ -122,6 +122,18 @@ def cost_params(device: DeviceCauses, mask: Bool, change: str = "") -> dict[str,
     return params
 
 
+EXCEPTIONS = "[[, {few_share:share} of it in {few:plural pause} of up to {few_longest_ns:time}]]"
+LOOK_AT_PAUSES = "look at what the program does behind the wait in the long pauses (a checkpoint, logging, garbage collection); with_stack=True names the lines"
+
+
+def exception_params(device: DeviceCauses, mask: Bool) -> dict[str, Param]:
+    """Return the parameters of EXCEPTIONS: the few long pauses that are most of a cost, None where it is spread."""
+    few = device.exceptions(mask)
+    if not len(few):
+        return {"few": None, "few_longest_ns": None, "few_share": None}
+    return {"few": len(few), "few_longest_ns": int(few[0]), "few_share": round(int(few.sum()) / device.ns(mask), 6)}
+
+
 def _unit(unit: Unit | None) -> str:
     """Return what is replayed as a parameter: ``step:``, ``call:NAME`` or ``iteration:KERNELS``."""
     if unit is None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from traceanalyzer.analysis.graphs import in_graph
+from traceanalyzer.analysis.ledger.classes import is_communication
 from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.doctor.causes import Family, causes
+from traceanalyzer.trace.tables import Int64
 
 
 def framework(analysis: Analysis) -> str:
@@ -83,7 +86,7 @@ def read_back_of(analysis: Analysis) -> str:
     """Return how results are kept on the device until they are needed."""
     if framework(analysis) == "jax":
         return "keep results as device arrays; convert (float, np.asarray) only where you log them"
-    if framework(analysis) in ("cuda", "rocm", "xpu"):
+    if framework(analysis) in ("", "cuda", "rocm", "xpu"):
         return (
             "keep results on the device and copy them back behind the loop, or asynchronously into page-locked memory"
         )
@@ -161,11 +164,64 @@ def copy_ahead_of(analysis: Analysis) -> str:
     return "copy the next input on a stream of its own while the device computes"
 
 
+def overlap_of(analysis: Analysis) -> str:
+    """Return how the collective that takes longest in all is covered by compute."""
+    trace = analysis.trace
+    rows = trace.activities
+    at = np.flatnonzero(analysis.chosen.rows)
+    total = np.bincount(rows.name[at], weights=rows.dur_ns[at]) if len(at) else np.zeros(1)
+    named = sorted(
+        (
+            (total[n], trace.names[n].lower())
+            for n in np.flatnonzero(total).tolist()
+            if is_communication(trace.names[n])
+        ),
+        reverse=True,
+    )
+    largest = named[0][1].replace("_", "") if named else ""
+    if "sendrecv" in largest:
+        return "shorten the waits for the neighbouring stage: more micro-batches, an interleaved schedule, equal stages"
+    if "allgather" in largest or "reducescatter" in largest:
+        return "prefetch the next layer's parameters while this one computes (FSDP: forward_prefetch, backward_prefetch), or shard less"
+    if "alltoall" in largest:
+        return "overlap it with the compute of another micro-batch, or balance the experts"
+    return "overlap it with compute (larger or earlier buckets), or send less"
+
+
 def fewer_launches_of(analysis: Analysis) -> str:
-    """Return how a program launches less often; one that launches graphs already has to be quicker between them."""
+    """Return how a program launches less often; one that launches graphs already has to be quicker between them.
+
+    A graph is advised only where it can be captured: something repeats, with the same launches, and does not wait in the midst.
+    """
     inside = in_graph(analysis.trace)[analysis.chosen.rows]
-    if not len(inside) or 2 * np.count_nonzero(inside) <= len(inside):
+    if len(inside) and 2 * np.count_nonzero(inside) > len(inside):
+        if framework(analysis) == "jax":
+            return more_per_launch_of(analysis)
+        return "do less on the host between the graph launches (scheduling, sampling, Python), or prepare the next step while the device works"
+    if framework(analysis) in ("jax", "numba", "xpu"):
         return graph_of(analysis)
-    if framework(analysis) == "jax":
-        return more_per_launch_of(analysis)
-    return "do less on the host between the graph launches (scheduling, sampling, Python), or prepare the next step while the device works"
+    compiled = " (torch.compile)" if framework(analysis) == "torch" else ""
+    busiest = max(causes(analysis), key=lambda d: d.ledger.span_ns, default=None)
+    starts = busiest.ledger.unit_starts_ns if busiest is not None else np.empty(0, dtype=np.int64)
+    if busiest is None or len(starts) < _REPEATS:
+        return f"launch fewer, larger kernels: fuse operators{compiled}"
+    waits = busiest.count(busiest.families[Family.WAITS] & busiest.is_idle)
+    if waits >= _WAITS_PER_UNIT * len(starts):
+        return f"take the waits out of the step first (each ends a graph), then {graph_of(analysis)}"
+    if _changing(analysis, busiest.ledger.device, starts):
+        return f"fuse operators{compiled}; the launches change from step to step, so that a graph needs inputs padded to few shapes"
+    return graph_of(analysis)
+
+
+_REPEATS = 3
+_WAITS_PER_UNIT = 2
+_CHANGING = 0.5
+"""Where more than this share of neighbouring steps differ in how many rows they start, no graph of one fits the next."""
+
+
+def _changing(analysis: Analysis, device: int, starts: Int64) -> bool:
+    rows = analysis.trace.activities
+    of_lane = np.array([lane.device for lane in analysis.trace.lanes], dtype=np.int64)
+    at = np.sort(rows.start_ns[of_lane[rows.lane] == device])
+    counts = np.diff(np.searchsorted(at, starts))
+    return len(counts) >= _REPEATS and float(np.mean(np.diff(counts) != 0)) > _CHANGING

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from traceanalyzer.analysis.ranges import of_library
 from traceanalyzer.analysis.selection import Chosen
 from traceanalyzer.analysis.units.model import MARK, NAMED, STEP, Places
 from traceanalyzer.trace.sidecar_place import CAPTURE_PREFIX
@@ -69,7 +70,7 @@ def _plain(name: str) -> str:
         return ""
     if name.startswith(_MARKS):
         return name
-    return "" if name.startswith(_FRAMEWORK) else _NUMBERED.sub("", name) or name
+    return "" if name.startswith(_FRAMEWORK) or of_library(name) else _NUMBERED.sub("", name) or name
 
 
 def _outermost(low: Int64, high: Int64) -> tuple[Int64, Int64]:

@@ -87,7 +87,7 @@ class ImpossibleTimes(Rule):
         "device-left-out": Message("device records with impossible times were left out", EXCLUDED),
         "overlap": Message(
             "impossible times: {overlaps:count} copies overlap rows of their own stream, by {typical_ns:time}",
-            "{overlaps:count} times a copy or fill runs while its neighbour on the same stream does, by up to {worst_ns:time}: a stream runs its rows in order, so "
+            "{overlaps:often} a copy or fill runs while its neighbour on the same stream does, by up to {worst_ns:time}: a stream runs its rows in order, so "
             "the times of one of the two are wrong, and with them busy and idle time.",
         ),
     }

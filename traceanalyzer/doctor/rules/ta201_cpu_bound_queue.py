@@ -95,7 +95,7 @@ class CpuBoundQueue(Rule):
         "program": Message(
             "the host launches too late (CPU-bound queue): the device waits {cost_ns:time}, {share:share} of its span, for it, most in {top:name} ({top_ns:time})",
             _FOUND
-            + " It waits {cost_ns:time} ({share:share} of {span_ns:time}) for its next launch: {top:name} {top_ns:time} in {top_count:count} places"
+            + " It waits {cost_ns:time} ({share:share} of {span_ns:time}) for its next launch: {top:name} {top_ns:time} in {top_count:plural place}"
             "[[, {second:name} {second_ns:time}]][[, {third:name} {third_ns:time}]]."
             + WORTH
             + "[[ Graded {grade}: {doubt}.]]",

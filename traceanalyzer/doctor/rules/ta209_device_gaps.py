@@ -77,7 +77,7 @@ class DeviceGaps(LedgerRule):
     messages: ClassVar[dict[str, Message]] = {
         "device-gaps": Message(
             "the device pauses between kernels that were queued ahead: {cost_ns:time}, {share:share} of its span, is its own gaps",
-            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} is idle in {intervals:count} gaps (up to "
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} is idle in {intervals:plural gap} (up to "
             "{top_longest_ns:time}) before work that the host had launched before: none of it is the host's.[[ The typical gap is "
             "{gap_ns:time}; a kernel costs its own time and that.]]",
         )

@@ -26,14 +26,21 @@ References
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
+import numpy as np
+
 from traceanalyzer.analysis.ledger import LedgerClass
+from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import kernel, launch
+from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example
+from traceanalyzer.trace.tables import Bool
 
 
 def _held_back(wait: float) -> tuple[dict[str, Any], ...]:
@@ -60,9 +67,16 @@ class DeviceWait(LedgerRule):
         "device-wait": Message(
             "launched work waits on the device: {cost_ns:time}, {share:share} of its span, passes between the return of {top:name} and its start",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} is idle although the work had been launched, "
-            "{intervals:count} times, up to {top_longest_ns:time}, behind {top:name}: it waited for something on the device's side (an "
+            "{intervals:often}, up to {top_longest_ns:time}, behind {top:name}: it waited for something on the device's side (an "
             "event, another stream or device, a graph's upload).",
-        )
+        ),
+        "no-reason": Message(
+            "launched work starts late: {cost_ns:time}, {share:share} of its span, passes between the return of {top:name} and its start, "
+            "and the trace shows nothing that it could have waited for",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} is idle although the work had been launched, "
+            "{intervals:often}, up to {top_longest_ns:time}, behind {top:name}. The trace has one stream and no wait for an event: what held the device "
+            "up is not in it (another program on the device, its clocks or power state, or the profiler).",
+        ),
     }
     causes = (LedgerClass.DEVICE_WAIT,)
     grade: ClassVar[Grade] = Grade.DERIVED
@@ -70,3 +84,29 @@ class DeviceWait(LedgerRule):
         Example("each kernel starts 300 us behind its call", _held_back(300), allows=("TA201", "TA202")),
     )
     negative: ClassVar[tuple[Example, ...]] = (Example("a launch takes 4 us", _held_back(4)),)
+
+    def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
+        """Return the finding of one device; it says so where the trace holds nothing that the work could have waited for."""
+        found = super().judged(analysis, device, mask)
+        if _could_wait(analysis, device.ledger.device):
+            return found
+        told = self.say(
+            "no-reason", found.severity, Grade.HINT, found.subject, found.params,
+            numbers=found.numbers, evidence=found.evidence, remedy=[
+                "look whether another process uses the device (nvidia-smi), and record again without stacks, shapes and memory",
+                "record with synchronisation rows (cuda_sync) to see waits for events",
+            ], cost=found.cost,
+        )  # fmt: skip
+        return told
+
+
+_WAITS_FOR = re.compile(r"StreamWait|GraphLaunch|EventRecord", re.I)
+
+
+def _could_wait(analysis: Analysis, device: int) -> bool:
+    """Return whether the device has more than one stream, is one of several, or the host records events, waits for them or launches graphs."""
+    trace = analysis.trace
+    lanes = np.unique(trace.activities.lane[analysis.chosen.rows]).tolist()
+    streams = sum(trace.lanes[n].device == device for n in lanes)
+    called = [trace.apis[n] for n in np.unique(trace.calls.api).tolist()] if len(trace.calls) else []
+    return streams > 1 or len(lanes) > streams or any(_WAITS_FOR.search(api) for api in called)

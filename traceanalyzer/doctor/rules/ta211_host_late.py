@@ -98,12 +98,12 @@ class HostLate(LedgerRule):
         "launch-call": Message(
             "launch calls of the host hold the device up: it waits {api_ns:time}, {share:share} of its span, inside {api:name}, {each_ns:time} each time",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device waits for the host, {api_ns:time} of it inside {api:name} calls, "
-            "{api_count:count} times, {each_ns:time} each. The device is busy {busy:share}.",
+            "{api_count:often}, {each_ns:time} each. The device is busy {busy:share}.",
         ),
         "host-late": Message(
             "the host launches too late: the device waits {cost_ns:time}, {share:share} of its span, for it, most in {top:name} ({top_ns:time})",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device waits for its next launch: {top:name} "
-            "{top_ns:time} in {top_count:count} places[[, {second:name} {second_ns:time}]][[, {third:name} {third_ns:time}]]. The device is "
+            "{top_ns:time} in {top_count:plural place}[[, {second:name} {second_ns:time}]][[, {third:name} {third_ns:time}]]. The device is "
             "busy {busy:share}.",
         ),
     }

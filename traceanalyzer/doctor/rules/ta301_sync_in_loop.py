@@ -37,7 +37,14 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import call, loop
 from traceanalyzer.doctor.finding import Finding, Param
-from traceanalyzer.doctor.ledger_rule import LedgerRule, cost_numbers, cost_params
+from traceanalyzer.doctor.ledger_rule import (
+    EXCEPTIONS,
+    LOOK_AT_PAUSES,
+    LedgerRule,
+    cost_numbers,
+    cost_params,
+    exception_params,
+)
 from traceanalyzer.doctor.measured import LEAST_CALLS, measured
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example, us
@@ -58,9 +65,12 @@ class SyncInLoop(LedgerRule):
             "{cost_ns:time} ({share:share}) of {span_ns:time} is idle behind them.[[ A wall clock reads about {wall_ns:time}, an event pair {pair_ns:time}.]]",
         ),
         "drained": Message(
-            "a synchronise drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle behind {api:name}",
+            "a synchronise drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle behind {api:name}"
+            + EXCEPTIONS,
             "[[Device {device}: ]]the queue ran dry {waits:often} while the host waited in {api:name}[[ ({operator:name})]]; until it had launched again the "
-            "device was idle {cost_ns:time} ({share:share} of {span_ns:time}), most of it in {top:name} ({top_ns:time})[[, {second:name} ({second_ns:time})]].",
+            "device was idle {cost_ns:time} ({share:share} of {span_ns:time}), most of it in {top:name} ({top_ns:time})[[, {second:name} ({second_ns:time})]]"
+            + EXCEPTIONS
+            + ".",
         ),
     }
     positive: ClassVar[tuple[Example, ...]] = (
@@ -86,6 +96,7 @@ class SyncInLoop(LedgerRule):
         api, operator = wait.api, wait.operator
         waits = device.count(mask)
         params = cost_params(device, mask, self.change) | {"api": api, "operator": operator, "waits": waits}
+        params |= exception_params(device, mask)
         numbers: dict[str, Param] = cost_numbers(analysis, params) | {"synchronises": waits}
         code = "drained"
         tested = measured(analysis)
@@ -106,7 +117,7 @@ class SyncInLoop(LedgerRule):
             }
         return self.say(
             code, self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params, numbers=numbers,
-            evidence=device.evidence(mask, "idle behind the wait"), remedy=_remedy(analysis), cost=device.cost(mask, self.change),
+            evidence=device.evidence(mask, "idle behind the wait"), remedy=[*([LOOK_AT_PAUSES] if params["few"] else []), *_remedy(analysis)], cost=device.cost(mask, self.change),
         )  # fmt: skip
 
 

@@ -37,8 +37,15 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import call, cpu_op, kernel, launch, loop, memcpy
-from traceanalyzer.doctor.finding import Finding
-from traceanalyzer.doctor.ledger_rule import LedgerRule, cost_numbers, cost_params
+from traceanalyzer.doctor.finding import Finding, Param
+from traceanalyzer.doctor.ledger_rule import (
+    EXCEPTIONS,
+    LOOK_AT_PAUSES,
+    LedgerRule,
+    cost_numbers,
+    cost_params,
+    exception_params,
+)
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.remedies import pinned_of, read_back_of
 from traceanalyzer.doctor.rule import Example
@@ -54,9 +61,12 @@ class HiddenSync(LedgerRule):
     change = "no_host_waits"
     messages: ClassVar[dict[str, Message]] = {
         "read-back": Message(
-            "reading values back drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle behind {what:name}",
+            "reading values back drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle behind {what:name}"
+            + EXCEPTIONS,
             "[[Device {device}: ]]{waits:often} the host waited in {api:name}[[ of {operator:name}]] until the queue was empty; the device was idle "
-            "{cost_ns:time} ({share:share} of {span_ns:time}) until it had launched again, most of it in {top:name} ({top_ns:time}).",
+            "{cost_ns:time} ({share:share} of {span_ns:time}) until it had launched again, most of it in {top:name} ({top_ns:time})"
+            + EXCEPTIONS
+            + ".",
         ),
         "input-copy": Message(
             "copies to the device make the host wait: {cost_ns:time}, {share:share} of the device's span, is idle behind {what:name}",
@@ -66,7 +76,7 @@ class HiddenSync(LedgerRule):
         "copy-call": Message(
             "copy calls hold the device up: {cost_ns:time}, {share:share} of its span, passes in {api:name}",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while the host is in copy calls: {api:name}, "
-            "{waits:count} idle intervals of up to {top_longest_ns:time}[[, {kinds}]].",
+            "{waits:plural idle interval} of up to {top_longest_ns:time}[[, {kinds}]].",
         ),
     }
     positive: ClassVar[tuple[Example, ...]] = (
@@ -81,7 +91,7 @@ class HiddenSync(LedgerRule):
                     kernel(300 * i + 250, 10, 10 * i + 2),
                 )
             ),
-            allows=("TA201", "TA202", "TA406", "TA504", "TA501", "TA203", "TA205", "TA211"),
+            allows=("TA201", "TA202", "TA406", "TA504", "TA501", "TA203", "TA205", "TA211", "TA311"),
         ),
         Example(
             "a value is read in each step",
@@ -142,17 +152,26 @@ class HiddenSync(LedgerRule):
             params |= {
                 "api": device.items(inside)[0].what, "operator": "", "what": "", "waits": device.count(inside), "kinds": _kinds(analysis, device, inside),
             }  # fmt: skip
+        params |= exception_params(device, behind if read_back else inside)
         return self.say(
             code, self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params,
             numbers=cost_numbers(analysis, params) | {"waits": params["waits"], "operator": params["operator"]},
             evidence=device.evidence(mask, "idle behind the copy" if read_back else "idle inside the copy call"),
-            remedy=_remedy(analysis, code, str(params["kinds"])),
+            remedy=_remedy(analysis, code, params),
             cost=device.cost(mask, change),
         )  # fmt: skip
 
 
-def _remedy(analysis: Analysis, code: str, kinds: str) -> list[str]:
+def _remedy(analysis: Analysis, code: str, params: dict[str, Param]) -> list[str]:
     """Return how copies do not block: results stay on the device, inputs are pinned, of small copies fewer are made."""
+    kinds = str(params["kinds"])
+    if code == "read-back" and params["few"]:
+        return [LOOK_AT_PAUSES, read_back_of(analysis)]
+    if code == "read-back" and not params["operator"] and "synchronize" in str(params["api"]).lower():
+        return [
+            "launch the next step before waiting for the values of this one (asynchronous scheduling)",
+            read_back_of(analysis),
+        ]
     if code == "read-back":
         return [read_back_of(analysis), pinned_of(analysis)]
     if code == "input-copy" or "Pageable" in kinds:

@@ -77,7 +77,7 @@ class AllocatorInLoop(LedgerRule):
         "allocation": Message(
             "allocation holds the device up: it waits {cost_ns:time}, {share:share} of its span, for {top:name}",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while the host is in {top:name} ({top_ns:time})"
-            "[[ and {second:name} ({second_ns:time})]], in {intervals:count} idle intervals: this is why the host is late there.",
+            "[[ and {second:name} ({second_ns:time})]], in {intervals:plural idle interval}: this is why the host is late there.",
         ),
         "storm": Message(
             "an allocation storm holds the device up: it waits {cost_ns:time}, {share:share} of its span, most of it for {top:name}, up to {most:count} calls in a row",

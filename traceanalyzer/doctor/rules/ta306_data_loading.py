@@ -68,7 +68,7 @@ class DataLoading(LedgerRule):
         "data-loading": Message(
             "the input pipeline holds the device up: it waits {cost_ns:time}, {share:share} of its span, in {top:name}",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while the host is in "
-            "{top:name}, in {intervals:count} idle intervals of up to {top_longest_ns:time}.",
+            "{top:name}, in {intervals:plural idle interval} of up to {top_longest_ns:time}.",
         )
     }
     causes = (LedgerClass.DATA_LOADING,)

@@ -68,7 +68,7 @@ class Polling(LedgerRule):
     messages: ClassVar[dict[str, Message]] = {
         "polling": Message(
             "the host polls the device before it launches again: {cost_ns:time}, {share:share} of the span, is idle behind {api:name}",
-            "[[Device {device}: ]]in {intervals:count} idle intervals the host asked {api:name} again and again whether the device was done "
+            "[[Device {device}: ]]in {intervals:plural idle interval} the host asked {api:name} again and again whether the device was done "
             "and launched only then: {cost_ns:time} ({share:share}) of {span_ns:time}. It is a synchronise in another form: the queue is "
             "empty each time.",
         )

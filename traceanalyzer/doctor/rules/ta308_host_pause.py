@@ -75,7 +75,7 @@ class HostPause(LedgerRule):
         ),
         "few-pauses": Message(
             "{pauses:count} pauses of the host, with nothing recorded in them, hold {cost_ns:time}, {share:share} of the device's span",
-            "[[Device {device}: ]]{pauses:count} idle intervals of up to {top_longest_ns:time} hold {cost_ns:time} ({share:share} of {span_ns:time}), are far longer "
+            "[[Device {device}: ]]{pauses:plural idle interval} of up to {top_longest_ns:time} hold {cost_ns:time} ({share:share} of {span_ns:time}), are far longer "
             "than all others, and no row says what the host did in them ({top}): a garbage collection or a preempted thread looks like this. A median is "
             "sound, a mean is not.",
         ),

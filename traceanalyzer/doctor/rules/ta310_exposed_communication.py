@@ -36,6 +36,7 @@ from traceanalyzer.doctor.example import kernel, launch
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
+from traceanalyzer.doctor.remedies import overlap_of
 from traceanalyzer.doctor.rule import Example
 from traceanalyzer.options import MENTION_SHARE, Threshold
 from traceanalyzer.trace.tables import Bool
@@ -72,7 +73,7 @@ class ExposedCommunication(LedgerRule):
     warns_from = EXPOSED_SHARE
     needs_host = False
     remedies: ClassVar[tuple[Remedy, ...]] = (
-        "overlap it with compute (larger or earlier buckets, prefetch), or send less",
+        overlap_of,
         "see who waits for whom: traceanalyze ranks FOLDER",
     )
     messages: ClassVar[dict[str, Message]] = {
@@ -84,7 +85,7 @@ class ExposedCommunication(LedgerRule):
         "exposed-communication": Message(
             "communication is exposed: for {cost_ns:time}, {share:share} of the device's span, only collectives run, most of it {top:name}",
             "[[Device {device}: ]]for {cost_ns:time} ({share:share}) of {span_ns:time} the device runs communication and computes nothing: "
-            "{top:name} {top_ns:time} in {top_count:count} stretches of up to {top_longest_ns:time}[[, {second:name} {second_ns:time}]]. How "
+            "{top:name} {top_ns:time} in {top_count:plural stretch} of up to {top_longest_ns:time}[[, {second:name} {second_ns:time}]]. How "
             "much of it waits for another rank, only the ranks' traces together tell.",
         ),
     }

@@ -46,7 +46,7 @@ from traceanalyzer.trace.tables import Bool
 EXPOSED_COPY_SHARE = Threshold(
     "exposed_copy_share", 0.2, "share of the span", "a fifth of the run: no kernel of the model is worth as much"
 )
-LEAST_COMPUTE = 0.05
+LEAST_COMPUTE = 0.02
 """A device that computes for less of its span is copied to and from for another purpose than its kernels."""
 
 

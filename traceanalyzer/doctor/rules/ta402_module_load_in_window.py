@@ -88,7 +88,7 @@ class ModuleLoad(LedgerRule):
         "module-load-in-window": Message(
             "code was loaded while the device waits: {cost_ns:time}, {share:share} of its span ({top:name})",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while code is loaded: {top:name} {top_ns:time}"
-            "[[, {second:name} {second_ns:time}]], in {intervals:count} idle intervals.",
+            "[[, {second:name} {second_ns:time}]], in {intervals:plural idle interval}.",
         ),
     }
     positive: ClassVar[tuple[Example, ...]] = (

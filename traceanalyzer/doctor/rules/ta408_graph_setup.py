@@ -61,7 +61,7 @@ class GraphSetup(LedgerRule):
         "graph-setup": Message(
             "graphs are made while the device waits: {cost_ns:time}, {share:share} of its span, goes to graph set-up, most to {top:name}",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while the host makes graphs: "
-            "{top:name} {top_ns:time} in {top_count:count} places[[, {second:name} {second_ns:time}]][[, {third:name} {third_ns:time}]].",
+            "{top:name} {top_ns:time} in {top_count:plural place}[[, {second:name} {second_ns:time}]][[, {third:name} {third_ns:time}]].",
         )
     }
     causes = (LedgerClass.GRAPH_SETUP,)
