@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from traceanalyzer.analysis.ledger import ChangeWorth, DeviceLedger, DrainedBy, LedgerClass
-from traceanalyzer.analysis.ledger.classes import is_wrapper
 from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.doctor.call_operators import CallOperators
 from traceanalyzer.doctor.finding import Cost, Evidence
 from traceanalyzer.doctor.subject import Subject, on_device
 from traceanalyzer.strenum import StrEnum
@@ -58,8 +58,6 @@ _READS_BACK = re.compile(
     r"::item\b|_local_scalar_dense|::nonzero\b|::is_nonzero\b|::equal\b|::cpu\b|::tolist\b|::to\b|::_to_copy\b|::copy_\b|\bcopy|memcpy",
     re.I,
 )
-_OPERATOR = re.compile(r"::|Backward\d*\Z|\A(?:enumerate|Optimizer)")
-"""What names of operators look like; the user's ranges are others."""
 LEAST_POLLS = {"streamquery": 2, "eventquery": 4}
 """Questions since the last launch that make a poll: an allocator asks after an event now and then."""
 _UNNAMED = (LedgerClass.BETWEEN_OPS, LedgerClass.LAUNCH_STALL)
@@ -118,7 +116,7 @@ class DeviceCauses:
     def __init__(self, analysis: Analysis, ledger: DeviceLedger) -> None:
         self._analysis = analysis
         self.ledger = ledger
-        self._operators: dict[int, tuple[Int64, Int64, Int64]] = {}
+        self._calls = CallOperators(analysis.trace)
 
     @property
     def subject(self) -> Subject:
@@ -367,7 +365,7 @@ class DeviceCauses:
         result: Bool = np.asarray(self.copies_waited_for != NO_ROW)
         at = np.flatnonzero((idle.waited_in != NO_ROW) & ~result)
         if len(at):
-            result[at] = [_READS_BACK.search(o) is not None for o in self.operators(idle.waited_in[at])]
+            result[at] = [_READS_BACK.search(o) is not None for o in self._calls.names(idle.waited_in[at])]
         return result
 
     def _direction(self, intervals: Int64) -> str:
@@ -396,61 +394,18 @@ class DeviceCauses:
         intervals, which = np.unique(self.ledger.interval[at], return_inverse=True)
         ns = np.bincount(which, weights=self.ledger.ns[at])
         calls = idle.waited_in[intervals]
-        key = trace.calls.api[calls].astype(np.int64) * (len(trace.names) + 1) + self._operator_names(calls) + 1
+        key = trace.calls.api[calls].astype(np.int64) * (len(trace.names) + 1) + self._calls.codes(calls) + 1
         found = []
         for k in np.unique(key).tolist():
             mine = key == k
             first = calls[mine][:1]
             found.append(
                 Wait(
-                    trace.apis[trace.calls.api[first[0]]], self.operators(first)[0], int(ns[mine].sum()), int(mine.sum()),
+                    trace.apis[trace.calls.api[first[0]]], self._calls.names(first)[0], int(ns[mine].sum()), int(mine.sum()),
                     self._direction(intervals[mine]),
                 )
             )  # fmt: skip
         return sorted(found, key=lambda w: -w.ns)
-
-    def operators(self, calls: Int64) -> list[str]:
-        """Return the outermost operator that each call lies in and that is no wrapper, empty for none."""
-        return [self._analysis.trace.names[n] if n != NO_ROW else "" for n in self._operator_names(calls).tolist()]
-
-    def _operator_names(self, calls: Int64) -> Int64:
-        table = self._analysis.trace.calls
-        result = np.full(len(calls), NO_ROW, dtype=np.int64)
-        threads = table.thread[calls]
-        for thread in np.unique(threads).tolist():
-            start, end, name = self._outermost(thread)
-            if not len(start):
-                continue
-            here = np.flatnonzero(threads == thread)
-            when = table.start_ns[calls[here]]
-            last = np.searchsorted(start, when, side="right") - 1
-            inside = (last >= 0) & (end[np.maximum(last, 0)] >= when)
-            result[here[inside]] = name[last[inside]]
-        return result
-
-    def _is_no_operator(self, name: str) -> bool:
-        """Return whether a row of an operator is a wrapper, or in traces of 2021, which have no rows for them, a range of the user's."""
-        if is_wrapper(name):
-            return True
-        return not len(self._analysis.trace.ranges) and _OPERATOR.search(name) is None
-
-    def _outermost(self, thread: int) -> tuple[Int64, Int64, Int64]:
-        """Return start, end and name of the outermost operators of a thread that are no wrappers."""
-        if thread not in self._operators:
-            ops = self._analysis.trace.host_ops
-            rows = np.flatnonzero(ops.thread == thread)
-            names = np.unique(ops.name[rows])
-            wraps = {n for n in names.tolist() if self._is_no_operator(self._analysis.trace.names[n])}
-            if wraps:
-                rows = rows[~np.isin(ops.name[rows], list(wraps))]
-            start, end = ops.start_ns[rows], ops.end_ns[rows]
-            if len(start) > 1 and ((start[1:] < start[:-1]) | ((start[1:] == start[:-1]) & (end[1:] > end[:-1]))).any():
-                order = np.lexsort((-end, start))
-                rows, start, end = rows[order], start[order], end[order]
-            reach = np.maximum.accumulate(end)
-            top = np.concatenate([np.ones(min(1, len(rows)), dtype=bool), start[1:] >= reach[:-1]])
-            self._operators[thread] = start[top], end[top], ops.name[rows[top]].astype(np.int64)
-        return self._operators[thread]
 
 
 def causes(analysis: Analysis) -> list[DeviceCauses]:
