@@ -7,17 +7,18 @@ the rule's file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from math import isfinite
 
 from traceanalyzer.errors import OptionError
 from traceanalyzer.quantities import MOST_NS, QuantityError, duration_ns
+from traceanalyzer.record import record
 
 MIB = 1 << 20
 GIB = 1 << 30
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ReadLimits:
     """Bounds on what a file may make us do. Sizes are bytes after decompression."""
 
@@ -36,7 +37,7 @@ class ReadLimits:
     """Processes that decode a large trace; 0 is one a core. What is read does not depend on it."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Selection:
     """What part of the trace to report: each field narrows it, ``None`` means everything."""
 
@@ -56,7 +57,7 @@ class Selection:
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) is not None}
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Threshold:
     """A number a judgement hangs on: its name on the command line, its default, its unit and why it is that."""
 
@@ -155,7 +156,7 @@ ANALYSIS_THRESHOLDS: dict[str, Threshold] = {
 :func:`~traceanalyzer.doctor.thresholds.all_thresholds`."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Claim:
     """A time per call that somebody states; ``operation`` narrows it to operations whose name contains it."""
 
@@ -180,7 +181,7 @@ def parse_claim(text: str) -> Claim:
     return Claim(found, operation.strip(), text.strip())
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class AnalysisOptions:
     """Everything :func:`traceanalyzer.analyze` can be told beside the file."""
 

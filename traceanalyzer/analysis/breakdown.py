@@ -9,6 +9,7 @@ import numpy as np
 
 from traceanalyzer.analysis import intervals
 from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Bool, Int64, Trace
 
 _COMMUNICATION = re.compile(r"(?:void )?(?:nccl|rccl|hccl|oneccl)|.*(?:nccl|rccl)(?:Dev|Generic)?Kernel", re.I | re.S)
@@ -61,7 +62,7 @@ def breakdowns(trace: Trace) -> list[Breakdown]:
     communication = communication_rows(trace)
     kernel = rows.kind == RowKind.KERNEL
     result = []
-    for number in np.unique(device).tolist():
+    for number in distinct(device).tolist():
         mine = device == number
         every = _union(trace, mine)
         compute, moving = _union(trace, mine & kernel & ~communication), _union(trace, mine & ~kernel)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.operations import OpFacts
 from traceanalyzer.analysis.protocols import TITLES
 from traceanalyzer.options import CLAIM_TOLERANCE, Claim
+from traceanalyzer.record import record
 
 _CONFIRMING = "device self-time"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Explained:
     """A claim against one operation: the self-time (ns), the numbers it equals, nearest first, and the verdict.
 

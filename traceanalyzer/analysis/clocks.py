@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from traceanalyzer.analysis.streams import Waits
 from traceanalyzer.options import AnalysisOptions
+from traceanalyzer.record import record
 from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.tables import Trace
 
@@ -21,7 +20,7 @@ class ClockState(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Clocks:
     """Rows that start before their launch call: how many, by how much at most (ns), and what follows.
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from traceanalyzer.analysis.breakdown import communication_rows
 from traceanalyzer.strenum import StrEnum
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Int64, Trace
 
 MOST_KEPT = 500_000
@@ -108,7 +109,7 @@ def collectives_of(trace: Trace, rank: int) -> list[RankCollectives]:
     talks = talks[~two_sided[rows.name[talks]]]
     device = np.array([lane.device for lane in trace.lanes], dtype=np.int64)[rows.lane[talks]]
     found = []
-    for number in np.unique(device).tolist():
+    for number in distinct(device).tolist():
         mine = talks[device == number]
         mine = mine[np.argsort(rows.start_ns[mine], kind="stable")][:MOST_KEPT]
         kinds, name = np.unique(rows.name[mine], return_inverse=True)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 
 from traceanalyzer.analysis.launching import Launching
 from traceanalyzer.analysis.streams import Waits
+from traceanalyzer.record import record
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.tables import NO_ID, NO_ROW, Bool, Int64, Trace
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Coverage:
     """Linkage of the selected device rows.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Int64
 
 
@@ -34,4 +35,4 @@ def thinned(at_ns: Int64, value: Int64, bins: int) -> Int64:
     cuts = np.concatenate([[True], np.diff(stretch) > 0])
     ends = np.concatenate([cuts[1:], [True]])
     keep = [np.flatnonzero(cuts), np.flatnonzero(ends), by_value[cuts], by_value[ends]]
-    return np.unique(np.concatenate(keep)).astype(np.int64)
+    return distinct(np.concatenate(keep)).astype(np.int64)

@@ -6,19 +6,18 @@ compared with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from traceanalyzer.analysis import intervals
 from traceanalyzer.analysis.launching import Launching
 from traceanalyzer.analysis.readings import Readings, last_end_of_call
+from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ReplayFacts:
     """Replays of one shape (API and the names of its nodes in order) on one device. Per replay, in nanoseconds.
 

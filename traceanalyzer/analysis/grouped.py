@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from traceanalyzer.analysis import stats
+from traceanalyzer.record import record
 from traceanalyzer.trace.tables import Bool, Int64
 
 Floats = npt.NDArray[np.float64]
@@ -16,7 +16,7 @@ _FEW = 64
 """Groups of so many rows are sorted one by one, which is faster than all at once."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Groups:
     """Row numbers sorted by group (``rows``); group i has those from ``begins[i]`` up to the next."""
 
@@ -60,7 +60,7 @@ class Groups:
         return Ordered(value, ends - counts, counts)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Ordered:
     """Values of each group in ascending order."""
 

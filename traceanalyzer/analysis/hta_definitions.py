@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from traceanalyzer.analysis import intervals
 from traceanalyzer.analysis.streams import Waits
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Bool, Int64, Trace
 
 KERNEL_WAIT_NS = 30_000
@@ -122,7 +123,7 @@ def _idle(trace: Trace, start: Int64, end: Int64, launch: Int64, linked: Bool) -
     """Return gaps per stream by HTA's rule: to the row before, whole, negative ones too."""
     streams = np.array([lane.stream for lane in trace.lanes], dtype=np.int64)[trace.activities.lane]
     result: dict[int, dict[str, int]] = {}
-    for stream in np.unique(streams).tolist():
+    for stream in distinct(streams).tolist():
         at = np.flatnonzero(streams == stream)
         at = at[np.argsort(start[at], kind="stable")]
         before = end[at[:-1]]

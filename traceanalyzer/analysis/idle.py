@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from traceanalyzer.analysis import intervals, stats
 from traceanalyzer.analysis.streams import Waits
 from traceanalyzer.options import AnalysisOptions
+from traceanalyzer.record import record
 from traceanalyzer.trace.tables import Int64, Trace
 
 PAUSES_LISTED = 10
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Pause:
     """One idle interval of a device: ``row`` ends it, ``before`` is the row that ended last before it.
 
@@ -31,7 +30,7 @@ class Pause:
     launch_ns: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class IdleFacts:
     """Busy, span and the anatomy of the idle time of one device, in nanoseconds.
 

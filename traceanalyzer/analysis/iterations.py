@@ -7,7 +7,7 @@ processes, and several devices of one process, have operations of their own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,8 +23,10 @@ from traceanalyzer.analysis.ranges import (
     user_ranges,
 )
 from traceanalyzer.analysis.selection import Chosen
+from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.names import is_fill
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.sidecar_place import CAPTURE_PREFIX
 from traceanalyzer.trace.tables import NO_ROW, Int32, Int64, Trace
 
@@ -40,7 +42,7 @@ _NAMED_BY = 32
 """A call is named by its longest kernel in the median of so many calls."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Iterations:
     """One operation's iterations.
 
@@ -132,7 +134,7 @@ class _Ranged:
         calls = trace.calls
         self._of_process: dict[int, tuple[Int64, Int64]] = {}
         process = where.thread_process[calls.thread[self._launching]]
-        for number in np.unique(process).tolist():
+        for number in distinct(process).tolist():
             mine = self._launching[process == number]
             mine = mine[np.argsort(calls.start_ns[mine], kind="stable")]
             self._of_process[number] = (mine, calls.start_ns[mine])
@@ -140,7 +142,7 @@ class _Ranged:
     def of(self, name: str, spans: Spans, method: str, certainty: str) -> list[Iterations]:
         """Return the operations of ranges of one name: one for each process, and for each device of a process."""
         process = self._where.thread_process[spans.thread]
-        numbers = np.unique(process).tolist()
+        numbers = distinct(process).tolist()
         launching = [p for p in numbers if p in self._of_process] or numbers[:1]
         result: list[Iterations] = []
         for number in launching:
@@ -185,7 +187,7 @@ def _by_device(trace: Trace, where: Origin, op: Iterations) -> list[Iterations]:
     """Return the operation, or one for each device it works on; a process or rank of its own is in the name."""
     device_of_lane = np.array([lane.device for lane in trace.lanes], dtype=np.int64)
     everything = np.concatenate(op.rows) if op.rows else np.empty(0, dtype=np.int64)
-    devices = np.unique(device_of_lane[trace.activities.lane[everything]]).tolist()
+    devices = distinct(device_of_lane[trace.activities.lane[everything]]).tolist()
     if len(devices) < 2:
         return [_named(trace, where, op)]
     device_of_call = _device_of_call(trace, everything, device_of_lane)
@@ -271,7 +273,7 @@ def _by_patterns(trace: Trace, chosen: Chosen, where: Origin) -> list[Iterations
     device = device_of_lane[rows.lane[usable]]
     process = where.thread_process[calls.thread[rows.call[usable]]]
     owned = _Owned(trace, chosen)
-    several_devices, several_processes = len(np.unique(device)) > 1, len(np.unique(process)) > 1
+    several_devices, several_processes = len(distinct(device)) > 1, len(distinct(process)) > 1
     found: list[Iterations] = []
     reasons: list[str] = []
     for p, d in sorted(set(zip(process.tolist(), device.tolist(), strict=True))):
@@ -293,7 +295,7 @@ def _by_pattern(trace: Trace, owned: _Owned, usable: Int64) -> list[Iterations] 
     rows, calls = trace.activities, trace.calls
     lanes = rows.lane[usable]
     busiest = int(np.argmax(np.bincount(lanes, weights=rows.dur_ns[usable].astype(float) + 1)))
-    at = np.unique(rows.call[usable[lanes == busiest]])
+    at = distinct(rows.call[usable[lanes == busiest]])
     at = at[np.argsort(calls.start_ns[at], kind="stable")]
     n = len(at)
     if n < LEAST_REPEATS:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
 from traceanalyzer.analysis import intervals, stats
+from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.launch_names import LAUNCHES, SYNCS, ApiClass
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int32, Int64, Trace
 
 BLOCKED_FACTOR = 5
@@ -30,7 +31,7 @@ REASONS = (
 """Why an interval is left out of the steady dispatch, in order of precedence."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Launching:
     """Per host call (rows of ``trace.calls``); absent values are ``NO_ROW`` or the dtype's minimum.
 
@@ -77,7 +78,7 @@ class Launching:
         return result
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ThreadDispatch:
     """Intervals between launches of one thread, in nanoseconds."""
 
@@ -213,7 +214,7 @@ def dispatch(trace: Trace, host: Launching, chosen: Bool) -> list[ThreadDispatch
     calls = trace.calls
     reasons = _interval_reasons(trace, host)
     result = []
-    for thread in np.unique(calls.thread[(host.owns | host.by_name) & chosen]).tolist():
+    for thread in distinct(calls.thread[(host.owns | host.by_name) & chosen]).tolist():
         low, high = np.searchsorted(calls.thread, (thread, thread + 1)).tolist()  # calls are sorted by thread
         at = np.flatnonzero(host.owns[low:high]) + low
         named = np.flatnonzero(host.by_name[low:high]) + low

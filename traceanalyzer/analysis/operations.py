@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ from traceanalyzer.analysis.steadiness import Steadiness
 from traceanalyzer.analysis.streams import Waits
 from traceanalyzer.analysis.symbols import MachineSymbols, operation_symbols
 from traceanalyzer.options import HEAD_RATIO, LEVEL_SHIFT, MODE_GAP, AnalysisOptions
+from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.names import is_fill
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
@@ -32,7 +32,7 @@ LEAST_CLEAR_NS = 4000
 """A fill shorter than this clears no cache (7 us for 50 MiB on the fastest memory)."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class OpFacts:
     """One operation; arrays hold one value per iteration that has device work, in nanoseconds.
 

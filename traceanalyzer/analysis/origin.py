@@ -7,10 +7,11 @@ id of a rank (100005002 and 100000003 for rank 1). A file of one rank says its n
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
+from traceanalyzer.record import record
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
 
 _LABEL = re.compile(r"(?:rank|tp|dp|pp|ep|worker|node|r)[\s_:#-]*0*(\d{1,6})(?!\d)", re.I)
@@ -18,7 +19,7 @@ _OFFSETS = (10**9, 10**8, 10**7, 10**6)
 _MOST_DEVICES = 1024
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Origin:
     """Ranks of a file, ``None`` where it does not say.
 
@@ -77,7 +78,7 @@ def _launched_by(trace: Trace, process: Int64) -> Int64:
     device_of_lane = np.array([lane.device for lane in trace.lanes], dtype=np.int64)
     pairs = device_of_lane[rows.lane[linked]] * (len(process) + 1) + process[trace.calls.thread[rows.call[linked]]]
     owners: dict[int, list[int]] = {}
-    for pair in np.unique(pairs).tolist():
+    for pair in distinct(pairs).tolist():
         owners.setdefault(pair // (len(process) + 1), []).append(pair % (len(process) + 1))
     for device, found in owners.items():
         result[device] = found[0] if len(found) == 1 else NO_ROW

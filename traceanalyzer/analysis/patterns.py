@@ -7,11 +7,11 @@ repeat, so the distance between its occurrences is the period. Each proposal is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from traceanalyzer.record import record
 from traceanalyzer.trace.tables import Int64
 
 LEAST_REPEATS = 3
@@ -34,7 +34,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _Hashes = npt.NDArray[np.uint64]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Pattern:
     """One repeating pattern: ``tokens`` of one repeat and ``starts`` of its whole repeats in the sequence, in order."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from traceanalyzer.analysis.symbols import MachineSymbols, machine_symbols
 from traceanalyzer.analysis.unit_ledgers import Repeats, unit_ledgers, with_unit
 from traceanalyzer.analysis.worth.worth import WorthMaker
 from traceanalyzer.options import AnalysisOptions
+from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.tables import Bool, Int64, Trace
 
@@ -38,7 +39,7 @@ FEW_LAUNCHES = 10
 _HEAVY_FLAGS = ("with_stack", "record_shapes", "profile_memory")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class DeviceFacts:
     """One device: its chosen rows, its idle anatomy and its queue state."""
 
@@ -48,7 +49,7 @@ class DeviceFacts:
     queue: QueueVerdict
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Analysis:
     """A trace with everything computed from it; lists are empty where the trace has no such rows.
 

@@ -7,9 +7,10 @@ several kernels are the same max-plus algebra). All times in one unit, nanosecon
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+
+from traceanalyzer.record import record
 
 PROTOCOLS = (
     "wall_nosync", "wall_sync_each", "wall_sync_once", "event_pair", "event_pair_sync", "event_loop", "do_bench",
@@ -31,7 +32,7 @@ TITLES = {
 """Names for people."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Symbols:
     """The symbols of the model, in nanoseconds.
 

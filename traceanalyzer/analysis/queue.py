@@ -6,7 +6,7 @@ is GPU-bound however short its kernels are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ from traceanalyzer.analysis.clocks import Clocks, ClockState
 from traceanalyzer.analysis.grouped import Groups
 from traceanalyzer.analysis.streams import Waits
 from traceanalyzer.options import AnalysisOptions
+from traceanalyzer.record import record
 from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.tables import Bool, Int64, Trace
 
@@ -41,7 +42,7 @@ class Grade(StrEnum):
     HINT = "HINT"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class QueueVerdict:
     """A queue state with its evidence.
 
@@ -60,7 +61,7 @@ class QueueVerdict:
     reason: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Doubts:
     """Reasons to grade a state below PROVEN, empty where there is none.
 
@@ -90,7 +91,7 @@ def dry_launches(trace: Trace, found: Waits, depth: Int64) -> Bool:
     return found.opens_call & ~found.first & ~found.starved & (found.gap_ns > limit) & (depth <= 1)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Judge:
     """Gives the queue state of device rows, given by number.
 

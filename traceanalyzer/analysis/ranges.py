@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from traceanalyzer.record import record
 from traceanalyzer.trace.sidecar_place import CAPTURE_PREFIX
 from traceanalyzer.trace.tables import Bool, Int64, Trace
 
@@ -34,7 +34,7 @@ _LIBRARY = re.compile(
 """Names that libraries write for their own calls (NVTX)."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Spans:
     """Host ranges in order of start: times in nanoseconds and the thread (row of ``trace.threads``)."""
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.launching import Launching
 from traceanalyzer.analysis.streams import Waits
+from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Readings:
     """Per device row: the event reading in nanoseconds, where ``known``. It is never below the row's exclusive time.
 
@@ -68,7 +68,7 @@ def event_readings(trace: Trace, host: Launching, found: Waits, offset: bool = F
     device = np.array([lane.device for lane in trace.lanes], dtype=np.int64)[rows.lane]
     latency = {
         d: found_ns
-        for d in np.unique(device[at]).tolist()
+        for d in distinct(device[at]).tolist()
         if (found_ns := _latency_of(trace, found, device == d)) is not None
     }
     delay = np.array([round(latency.get(d, 0.0)) for d in range(len(trace.devices))], dtype=np.int64)[device[at]]

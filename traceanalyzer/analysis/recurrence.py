@@ -5,11 +5,11 @@ The remedy hangs on it: what is paid once is a warm-up, what is paid in every st
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from traceanalyzer.record import record
 from traceanalyzer.strenum import StrEnum
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Int64
 
 MOST = 0.8
@@ -35,7 +35,7 @@ class When(StrEnum):
     IRREGULAR = "irregular"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Recurrence:
     """``every`` is k of every k-th step (0 otherwise); ``period_ns`` the median distance of periodic occurrences (else 0)."""
 
@@ -92,5 +92,5 @@ def _by_step(at_ns: Int64, ns: Int64, steps_ns: Int64, total: int) -> Recurrence
         return None
     if len(large) >= MOST * len(cost):
         return Recurrence(When.EVERY_STEP, every=1)
-    apart = np.unique(np.diff(large))
+    apart = distinct(np.diff(large))
     return Recurrence(When.KTH_STEP, every=int(apart[0])) if len(apart) == 1 and apart[0] > 1 else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 import numpy as np
@@ -12,10 +11,12 @@ from traceanalyzer.analysis.origin import Origin
 from traceanalyzer.analysis.ranges import range_names, ranges_called
 from traceanalyzer.errors import OptionError
 from traceanalyzer.options import Selection
+from traceanalyzer.record import record
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Bool, Trace
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Chosen:
     """Masks over ``trace.activities`` and ``trace.calls``; ``names`` over ``trace.names`` (kernel filter).
 
@@ -96,7 +97,7 @@ def _in_range(trace: Trace, name: str, where: Origin) -> tuple[Bool, int]:
     inside = np.zeros(len(trace.calls), dtype=bool)
     call_process = where.thread_process[trace.calls.thread]
     range_process = where.thread_process[spans.thread]
-    for process in np.unique(range_process).tolist():
+    for process in distinct(range_process).tolist():
         mine = spans.of(np.flatnonzero(range_process == process))
         # ranges of one name may nest: the latest end so far decides
         reach = np.maximum.accumulate(mine.end_ns)

@@ -7,7 +7,6 @@ Each function names its method.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +14,8 @@ import numpy.typing as npt
 
 from traceanalyzer.analysis import stats
 from traceanalyzer.options import HEAD_RATIO, LEVEL_SHIFT, MODE_GAP
+from traceanalyzer.record import record
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Int64
 
 LEAST_SEGMENT = 5
@@ -23,7 +24,7 @@ _CERTAINTY = 0.999
 """A report tests many series: at 95 %, steady runs with scatter would be called drifting one time in twenty."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Head:
     """A slow head: ``iterations`` at the start, the ``first`` value and the ``steady`` median behind them (ns)."""
 
@@ -32,7 +33,7 @@ class Head:
     steady: float
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Change:
     """A level that changes: at which index, the medians before and after (ns)."""
 
@@ -46,7 +47,7 @@ class Change:
         return self.after / self.before - 1
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Drift:
     """A steady slope: relative change over the whole series and its 99.9 % interval (Theil-Sen, Sen's interval)."""
 
@@ -55,7 +56,7 @@ class Drift:
     high: float
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Steadiness:
     """A series of self-times (ns, one per call) and what it does; each answer is worked out once, when first asked for.
 
@@ -174,7 +175,7 @@ def drift(values: Int64, least: float) -> Drift | None:
         return None
     from scipy.stats import theilslopes
 
-    at = np.unique(np.linspace(0, n - 1, min(n, _DRIFT_POINTS)).astype(np.int64))
+    at = distinct(np.linspace(0, n - 1, min(n, _DRIFT_POINTS)).astype(np.int64))
     y = values[at].astype(np.float64)
     slope, _, low, high = theilslopes(y, at, _CERTAINTY)
     scale = (n - 1) / float(np.median(y)) if np.median(y) else 0.0

@@ -6,8 +6,6 @@ range that repeats, else from the first launch of one call of the repeating patt
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from traceanalyzer.analysis import intervals, stats
@@ -17,6 +15,8 @@ from traceanalyzer.analysis.ledger import BUSY, DeviceLedger, LedgerClass, clipp
 from traceanalyzer.analysis.origin import Origin
 from traceanalyzer.analysis.ranges import PROFILER_STEP, Spans, profiler_steps
 from traceanalyzer.analysis.selection import Chosen
+from traceanalyzer.record import record
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
 
 MOST_KINDS = 32
@@ -24,7 +24,7 @@ _WORTH_A_CAUSE = 0.01
 """A slowest step within this of the median has no cause of its own."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class SlowCause:
     """What a slow step had more of: a class of the ledger, the name in it that grew most, and by how much.
 
@@ -37,7 +37,7 @@ class SlowCause:
     more_ns: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class StepFacts:
     """Steps of one kind, in order of time; one value a step, in nanoseconds.
 
@@ -85,7 +85,7 @@ def find_steps(
     return [_facts(trace, host, where, k, ledgers) for k in kinds[:MOST_KINDS]]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Kind:
     name: str
     method: str
@@ -99,7 +99,7 @@ class _Kind:
 
 def _marked(trace: Trace, where: Origin, steps: Spans, working: set[int]) -> list[_Kind]:
     process = where.thread_process[steps.thread]
-    numbers = [p for p in np.unique(process).tolist() if not working or p in working]
+    numbers = [p for p in distinct(process).tolist() if not working or p in working]
     result = []
     for number in numbers:
         mine = steps.of(np.flatnonzero(process == number))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from traceanalyzer.analysis import intervals
 from traceanalyzer.analysis.launching import Launching
+from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Waits:
     """Per device row (rows of ``trace.activities``), in nanoseconds; formulas in docs/methodology.md, "Per stream".
 
@@ -45,7 +44,7 @@ class Waits:
     exclusive_ns: Int64
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class StreamFacts:
     """One stream: gaps over all rows, gaps over its kernels alone, and the overlap of neighbours (ns).
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from traceanalyzer.analysis import stats
@@ -12,6 +10,7 @@ from traceanalyzer.analysis.origin import Origin
 from traceanalyzer.analysis.protocols import Symbols
 from traceanalyzer.analysis.readings import Readings
 from traceanalyzer.analysis.streams import Waits
+from traceanalyzer.record import record
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.tables import NO_ROW, Bool, Trace
 
@@ -34,7 +33,7 @@ CLEAR_US = {
 """A 256 MiB clear at nominal peak bandwidth: the least it takes (docs/methodology.md). First match of the name."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class MachineSymbols:
     """What the machine costs, in nanoseconds, and how each number was found."""
 

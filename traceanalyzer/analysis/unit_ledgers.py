@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,6 +14,7 @@ from traceanalyzer.analysis.ledger.worth import STEP_KERNELS
 from traceanalyzer.analysis.operations import OpFacts
 from traceanalyzer.analysis.ranges import PROFILER_STEP
 from traceanalyzer.analysis.worth.worth import LEAST_UNITS, WorthMaker
+from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.tables import Int64, Trace
 
@@ -24,7 +25,7 @@ _WHOLE = 0.8
 """Calls that hold a smaller part of the device rows from one to the next are a part of what repeats: the unit is a step then."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Repeats:
     """What repeats: the device rows of each time that has work, in order, and how many kernels one holds (rounded)."""
 
@@ -45,7 +46,7 @@ class Repeats:
         return cls(steps, parts, round(float(np.median(kernels))) if kernels else 0)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class UnitLedger:
     """The ledger of what repeats on one device, from the first row of one time to the first row of the next, and how long its rows keep the device busy."""
 
@@ -110,7 +111,7 @@ def unit_ledgers(
     return result
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Candidate:
     count: int
     ledger: DeviceLedger

@@ -7,7 +7,6 @@ owns what the host does behind it until it has launched again, unless that has a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +16,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.call_operators import CallOperators
 from traceanalyzer.doctor.finding import Cost, Evidence
 from traceanalyzer.doctor.subject import Subject, on_device
+from traceanalyzer.record import record
 from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64
@@ -76,7 +76,7 @@ _SHOWN_BY = {
 """What a stretch of a busy class shows; in all others the device has nothing to do."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Item:
     """A cause of one class and name: its time, in how many idle intervals, its longest and where that begins."""
 
@@ -99,7 +99,7 @@ class Item:
         }.get(self.cls, self.cls.label.replace("_", " "))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Wait:
     """Waits of the host in one call (of one operator): idle time behind them, how many, and where their copies went ("to host", "to device", or empty)."""
 

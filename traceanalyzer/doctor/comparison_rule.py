@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.rule import RuleBase
+from traceanalyzer.record import record
 
 if TYPE_CHECKING:
     from traceanalyzer.analysis.compare.comparison import Compared
     from traceanalyzer.trace.sidecar import Sidecar
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class PairExample:
     """Two small traces (their events, other fields of the file, a sidecar) and what they show together."""
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.subject import Subject
+from traceanalyzer.record import record
 from traceanalyzer.strenum import StrEnum
 
 
@@ -22,7 +23,7 @@ class Severity(StrEnum):
         return list(Severity).index(self)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Evidence:
     """A row of the trace: what it is, its absolute start and its length in nanoseconds (None: an instant)."""
 
@@ -36,7 +37,7 @@ Param = float | int | str | None
 """A parameter of a message or a number of a finding."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Cost:
     """Device time that a cause cost: ``ns`` of the ``window_ns`` of a window ("span", or the name of an operation).
 
@@ -59,7 +60,7 @@ class Cost:
         return max(self.share, self.worth or 0.0)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Finding:
     """Something a reader should know.
 
@@ -84,7 +85,7 @@ class Finding:
     cost: Cost | None = None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Abstained:
     """A rule that could not judge, and why."""
 

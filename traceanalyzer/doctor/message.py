@@ -15,17 +15,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from traceanalyzer import number_text
+from traceanalyzer.record import record
 from traceanalyzer.trace.names import scrub_paths, short_names
 
 _OPTIONAL = re.compile(r"\[\[(.*?)\]\]", re.S)
 _PARAMETER = re.compile(r"\{(\w+)(?::(\w+)(?: ([\w -]+))?)?\}")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Message:
     """The two texts of one message code: the start of a verdict, without a full stop, and the finding's own sentences."""
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.graphs import in_graph
 from traceanalyzer.analysis.operations import OpFacts
 from traceanalyzer.analysis.pipeline import Analysis, DeviceFacts
+from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Int64
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Pace:
     """Medians over the launches of one device, in nanoseconds; ``None`` where there is none.
 
@@ -57,7 +57,7 @@ def pace_of(analysis: Analysis, device: DeviceFacts) -> Pace:
     alone = kernels[~inside[kernels]]
     if not len(alone):
         return NO_PACE
-    same = len(np.unique(rows.name[alone])) == 1 and len(np.unique(rows.config[alone])) == 1
+    same = len(distinct(rows.name[alone])) == 1 and len(distinct(rows.config[alone])) == 1
     if not same:
         return _of_operation(analysis, mine)
     read = alone[readings.known[alone]]
@@ -72,7 +72,7 @@ def _dispatch(analysis: Analysis, alone: Int64) -> float | None:
     """Return what the launching threads together take from launch to launch."""
     rows, calls = analysis.trace.activities, analysis.trace.calls
     launched = rows.call[alone]
-    threads = np.unique(calls.thread[launched]).tolist()
+    threads = distinct(calls.thread[launched]).tolist()
     if len(threads) > 1:
         starts = np.sort(calls.start_ns[launched])
         return stats.median(starts[1:] - starts[:-1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from traceanalyzer.analysis.pipeline import Analysis
@@ -13,12 +12,13 @@ from traceanalyzer.doctor.finding import Abstained, Cost, Evidence, Finding, Par
 from traceanalyzer.doctor.message import Message, sentence, short, show_us
 from traceanalyzer.doctor.subject import Subject
 from traceanalyzer.options import Threshold
+from traceanalyzer.record import record
 
 if TYPE_CHECKING:
     from traceanalyzer.trace.sidecar import Sidecar
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Example:
     """A small trace (its events) and what it shows; positive examples fire the rule, negative ones do not.
 

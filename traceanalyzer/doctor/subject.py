@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from traceanalyzer.record import record
 from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.tables import NO_ROW
 
@@ -24,7 +25,7 @@ class SubjectKind(StrEnum):
     API = "api"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Subject:
     """The thing a finding is about. An unset field means all of its kind.
 

@@ -8,9 +8,10 @@ no format by name. Modules are imported when their format is asked for, so that 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
+
+from traceanalyzer.record import record
 
 if TYPE_CHECKING:
     from traceanalyzer.report.charts.model import ComparisonFigures
@@ -20,7 +21,7 @@ WIDTH = 100
 """Columns of a text output that goes to no terminal."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class RenderSettings:
     """What a reader may ask of an output; a renderer uses what applies to it.
 
@@ -37,7 +38,7 @@ class RenderSettings:
     sections: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Renderer:
     """One output format of one product; ``place`` is ``module:function`` below ``traceanalyzer.render``."""
 

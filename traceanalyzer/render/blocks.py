@@ -7,8 +7,9 @@ that each renderer escapes them its own way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from traceanalyzer.record import record
 from traceanalyzer.render import format as show
 from traceanalyzer.report.model import FindingRow, ReportData
 from traceanalyzer.report.units import KernelRow
@@ -17,7 +18,7 @@ VARIANTS_SHOWN = 2
 VARIANTS_FOR = 5
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Block:
     """A table; ``names`` are the numbers of the columns that hold text from the trace. ``notes`` follow it.
 
@@ -37,7 +38,7 @@ class Block:
     anchors: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Line:
     """One paragraph of text: ``style`` is a style of rich for terminals with colour, ``limit`` the characters shown."""
 
@@ -47,7 +48,7 @@ class Line:
     limit: int = 2000
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Lines:
     """Paragraphs under an optional title."""
 

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from traceanalyzer.record import record
 from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import Line, Lines, Part
@@ -24,7 +24,7 @@ _TRACE_LINES, _FINDINGS, _EVIDENCE = 12, 60, 3
 _NOTE = 600  # characters of one text; a name of ten thousand must not flood the screen
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Section:
     """A named part of the report; ``parts`` takes the report and the number of rows per table."""
 

@@ -6,9 +6,10 @@ does not exist; they are never NaN. Names are the full names of the trace; ``sho
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from traceanalyzer.record import record
 from traceanalyzer.report.plain import plain
 from traceanalyzer.report.unit_model import UnitRow
 from traceanalyzer.report.units import KernelRow, OpRow, StepRow
@@ -35,7 +36,7 @@ Status = Literal["ok", "suspect", "cannot-judge"]
 Severity = Literal["error", "warning", "note"]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Verdict:
     """``headline`` is one sentence a reviewer can act on."""
 
@@ -43,7 +44,7 @@ class Verdict:
     headline: str
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class DeviceRef:
     """A device of the trace; ``owner`` tells merged ranks apart and is empty otherwise."""
 
@@ -52,7 +53,7 @@ class DeviceRef:
     owner: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class TraceSummary:
     """The file and what it holds. ``span_us``: first launch call or device row to the last device row's end.
 
@@ -92,7 +93,7 @@ class TraceSummary:
     annotations: int = 0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Clock:
     """``state``: agree, offset, disagree or unknown; ``early`` launches' rows start before their call."""
 
@@ -102,7 +103,7 @@ class Clock:
     skew_us: float
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class CoverageRow:
     """Linked device rows of one launch API; ``known`` is False for an API the launch table lacks."""
 
@@ -111,7 +112,7 @@ class CoverageRow:
     known: bool
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Coverage:
     """How much of the device's record is linked; see analysis/coverage.py for each count."""
 
@@ -130,7 +131,7 @@ class Coverage:
     sentence: str
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class DeviceRow:
     """One device: busy is the union of its rows; self_time_us their sum, larger where streams overlap."""
 
@@ -152,7 +153,7 @@ class DeviceRow:
     starved_after_sync: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class StreamRow:
     """One stream; host_wait_us includes sync_wait_us; unattributed_us is the gap time of unlinked rows."""
 
@@ -181,7 +182,7 @@ class StreamRow:
     clocks_agree: bool
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ThreadRow:
     """Dispatch of one launching thread; left_out counts intervals kept out of the steady dispatch, by reason."""
 
@@ -198,7 +199,7 @@ class ThreadRow:
     kernel_dispatch_p50_us: float | None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class PauseRow:
     """One idle interval of a device; at_us counts from the trace's start, as viewers do."""
 
@@ -212,7 +213,7 @@ class PauseRow:
     after: str
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class IdleRow:
     """Idle time of one device: long pauses and late launches apart; the parts add up to idle_us."""
 
@@ -237,7 +238,7 @@ class IdleRow:
     pauses: list[PauseRow]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class LedgerItemRow:
     """What one cause cost in a window of the ledger; at_us values count from the trace's start, as viewers do.
 
@@ -265,7 +266,7 @@ class LedgerItemRow:
     line: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class WorthRow:
     """What one change would make of the period: now_us is what it is without one-time costs, factor is now over then.
 
@@ -281,7 +282,7 @@ class WorthRow:
     reason: str | None = field(default=None, metadata={"absent": True})
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class LedgerRow:
     """Where the time of a device went: classes add up to span_us, drained_by to its idle time. Absent classes have no time.
 
@@ -311,7 +312,7 @@ class LedgerRow:
     unit_kind: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Evidence:
     """A row of the trace that shows a finding; at_us counts from the trace's start, as viewers do."""
 
@@ -321,7 +322,7 @@ class Evidence:
     note: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class SubjectOf:
     """What a finding is about, typed: ``kind`` is trace, device, operation, kernel, range or api; an unset field means all of its kind."""
 
@@ -332,7 +333,7 @@ class SubjectOf:
     name: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class FindingRow:
     """Something a reader should know, with its numbers (each with its threshold where it has one).
 
@@ -359,7 +360,7 @@ class FindingRow:
     worth: float | None = None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Abstention:
     """Something that could not be judged, and why."""
 
@@ -367,7 +368,7 @@ class Abstention:
     reason: str
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ReportData:
     """A whole report. ``capture`` is the trace's sidecar as it was read, None without one.
 

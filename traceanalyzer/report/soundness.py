@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from traceanalyzer.analysis.operations import OpFacts
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.causes import DeviceCauses
+from traceanalyzer.record import record
 from traceanalyzer.trace.tables import Int64
 
 LEAST_CALLS = 10
@@ -17,7 +16,7 @@ MOSTLY = 0.5
 SOUND_BUSY = 0.9
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Sound:
     """An operation, its calls, and which part of the time from one call to the next the device is busy (median)."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from traceanalyzer.record import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class UnitSeries:
     """One time of a unit: ``n`` values in all, their median, at most 256 of them in order, and their lag-1 autocorrelation.
 
@@ -18,7 +20,7 @@ class UnitSeries:
     lag_one: float | None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class UnitWork:
     """One kernel, copy or fill of a unit, over all repeats. ``time_us`` is exclusive: what it adds on its stream."""
 
@@ -27,7 +29,7 @@ class UnitWork:
     time_us: float
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class UnitLedgerRow:
     """Where the time of one device went in the repeat of median length of a unit.
 
@@ -42,7 +44,7 @@ class UnitLedgerRow:
     kernels_us: dict[str, float]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class UnitRow:
     """What the run repeats, as comparisons take it; the last is the whole trace.
 

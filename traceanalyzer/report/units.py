@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from traceanalyzer.record import record
+
 
 @dataclass(frozen=True, slots=True)
 class KernelRow:
@@ -100,7 +102,7 @@ class OpRow:
     lag_one: float | None = None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class SlowStep:
     """The slowest step: its place among the steps (from 0), start from the trace's start, length, and how far over the median step.
 
@@ -118,7 +120,7 @@ class SlowStep:
     cause_us: float | None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class StepRow:
     """Steps of one kind: their lengths on the host, waits included, as XProf and the TensorBoard plug-in have them.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from traceanalyzer.record import record
 from traceanalyzer.trace.tables import NO_ID, NO_ROW
 
 Int64 = npt.NDArray[np.int64]
@@ -14,7 +13,7 @@ Int64 = npt.NDArray[np.int64]
 _DEEPEST = 64
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Ends:
     """Ends of arrows: ``key`` is the id they share, ``lane`` numbers process and thread, ``at_ns`` is where the end lies."""
 

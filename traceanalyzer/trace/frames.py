@@ -6,11 +6,13 @@ They are kept as they come, about 13 bytes a row, and never sorted as a whole: w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from traceanalyzer.record import record
 
 Array = npt.NDArray[Any]
 Int64 = npt.NDArray[np.int64]
@@ -20,7 +22,7 @@ _SMALL = 4096
 _NEVER = np.iinfo(np.int64).max
 
 
-@dataclass
+@record()
 class Narrow:
     """A column of 64-bit integers, as their distances from the smallest where these have 32 bits."""
 
@@ -40,7 +42,7 @@ class Narrow:
         return np.asarray(self.offsets.astype(np.int64) + self.base)
 
 
-@dataclass
+@record()
 class FrameBatch:
     """Frames in the order of the file: ``lane`` is a row of ``lanes``, which has the codes of a process and a thread (two columns)."""
 
@@ -104,7 +106,7 @@ def joined(batches: Iterable[FrameBatch]) -> Iterable[FrameBatch]:
         yield _joined(waiting)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class FrameRows:
     """Some frames, sorted by start, the longer first, then by thread and name; ``name`` is a row of :attr:`PythonFrames.names`."""
 
@@ -117,7 +119,7 @@ class FrameRows:
         return len(self.name)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class PythonFrames:
     """The frames of a trace. ``threads`` has, for each batch, the number of the thread of each of its lanes."""
 
@@ -159,7 +161,7 @@ class PythonFrames:
             high = int(np.searchsorted(start, int(lane_last.max()), side="left"))
             if low >= high:
                 continue
-            mine = slice(None) if of_names is None else np.flatnonzero(of_names[batch.name])
+            mine: Any = slice(None) if of_names is None else np.flatnonzero(of_names[batch.name])
             begin = batch.start.offsets[mine].astype(np.int64) + batch.start.base
             stop = begin + batch.dur.offsets[mine] + batch.dur.base
             # the first interval that ends behind the frame's start is the first that it can meet

@@ -5,9 +5,9 @@ Such traces tell rows apart by process and lane. Each flavour is one :class:`Lan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.parts import Part
 from traceanalyzer.trace.tables import NO_ID, Config
@@ -17,7 +17,7 @@ DERIVED = "row of a derived lane"
 NO_CONFIG = Config(None, None, None, None)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Lane:
     """A lane as the file names it; ``siblings`` is a lane of its process that is named after a stream, empty without one."""
 
@@ -29,7 +29,7 @@ class Lane:
     siblings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Row:
     """A row as the file has it: ``note`` is the argument that says what it is, ``has_id`` that it carries an id of device rows."""
 
@@ -39,7 +39,7 @@ class Row:
     has_id: bool = False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class DeviceRow:
     """What a row on a device lane is; kind SKIP for rows that only wait or that other rows show again."""
 
@@ -50,7 +50,7 @@ class DeviceRow:
     why_skipped: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class HostRow:
     """What a row on a host lane is: a call, a range, an operator, an overhead, or SKIP."""
 

@@ -10,11 +10,12 @@ A launch that rows of several devices claim is that of the device whose other ro
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 
+from traceanalyzer.record import record
 from traceanalyzer.trace.launch_names import LAUNCHES, ApiClass
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ID, NO_ROW, Int8, Int32, Int64
 
 _EARLY_NS = 1000
@@ -26,7 +27,7 @@ _MOST_SHARED = 64
 _Open = list[tuple[int, dict[int, int]]]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class DeviceSide:
     """What linking needs of device rows; ``group`` numbers the (pid, device) each row belongs to."""
 
@@ -36,7 +37,7 @@ class DeviceSide:
     start_ns: Int64
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class HostSide:
     """What linking needs of host calls; ``process`` numbers their processes."""
 
@@ -193,7 +194,7 @@ def _one_per_process(candidates: Int64, calls: HostSide) -> dict[int, int]:
     """Return the one call of each process among calls with the same id; processes without one are left out."""
     result: dict[int, int] = {}
     processes = calls.process[candidates]
-    for process in np.unique(processes).tolist():
+    for process in distinct(processes).tolist():
         own = candidates[processes == process]
         if len(own) > 1:
             launching = own[np.isin(calls.api_class[own], list(LAUNCHES))]

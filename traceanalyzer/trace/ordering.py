@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+N = TypeVar("N", bound=np.generic)
+
+
+def distinct(values: npt.NDArray[N]) -> npt.NDArray[N]:
+    """Return the distinct values in ascending order, as ``np.unique`` does, which hashes first: slower than sorting."""
+    found = np.sort(values, axis=None)
+    changes = np.ones(len(found), dtype=bool)
+    changes[1:] = found[1:] != found[:-1]
+    return found[changes]
 
 
 def sorted_order(keys: Sequence[Array], ties: Sequence[Array]) -> npt.NDArray[np.intp]:

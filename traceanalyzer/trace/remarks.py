@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from traceanalyzer.record import record
 from traceanalyzer.strenum import StrEnum
 
 
@@ -22,7 +23,7 @@ class RemarkCode(StrEnum):
     LINK_BY_FLOW = "linked_by_flow_events"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Remark:
     """One remark; ``params`` are the numbers and texts of its sentence."""
 

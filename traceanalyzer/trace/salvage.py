@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from traceanalyzer.record import record
 
 
-@dataclass
+@record()
 class Salvage:
     """The damage report of one file.
 

@@ -6,13 +6,14 @@ type and unit stand in :mod:`traceanalyzer.trace.schema`, from which the documen
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from traceanalyzer.record import record
 from traceanalyzer.trace.remarks import Remark
 from traceanalyzer.trace.salvage import Salvage
 
@@ -34,7 +35,7 @@ NO_ROW = -1
 T = TypeVar("T", bound="Table")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Table:
     """Columns of equal length."""
 
@@ -46,7 +47,7 @@ class Table:
         return type(self)(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Activities(Table):
     """Device rows (kernels, copies, fills), sorted by (lane, start, end)."""
 
@@ -67,7 +68,7 @@ class Activities(Table):
         return self.end_ns - self.start_ns
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Calls(Table):
     """Host calls into a runtime or driver, sorted by (thread, start)."""
 
@@ -80,7 +81,7 @@ class Calls(Table):
     n_activities: Int64
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class HostOps(Table):
     """Framework operators on the host (``cpu_op`` rows)."""
 
@@ -90,7 +91,7 @@ class HostOps(Table):
     thread: Int32
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Ranges(Table):
     """Annotations: record_function / NVTX on the host, and their projection on the device."""
 
@@ -101,7 +102,7 @@ class Ranges(Table):
     on_device: Bool
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Overheads(Table):
     """The profiler's own work, as it says itself (``overhead`` rows)."""
 
@@ -110,7 +111,7 @@ class Overheads(Table):
     end_ns: Int64
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class DeviceSyncs(Table):
     """Synchronisation records of the device side (``cuda_sync`` rows)."""
 
@@ -121,7 +122,7 @@ class DeviceSyncs(Table):
     stream: Int64
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Device:
     """One device as the trace tells it apart.
 
@@ -140,7 +141,7 @@ class Device:
         return f"{self.number}" + (f" ({self.owner})" if self.owner else "")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Lane:
     """One stream of one device; ``device`` is a row number of :attr:`Trace.devices`.
 
@@ -157,7 +158,7 @@ class Lane:
         return f"{self.stream}" + (f" (context {self.context})" if self.context else "")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Thread:
     """One host thread: process and thread id as written in the trace."""
 
@@ -170,7 +171,7 @@ class Thread:
         return f"{self.process}/{self.tid}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Config:
     """Launch configuration of a kernel; ``None`` where the trace does not say."""
 
@@ -198,7 +199,7 @@ class Config:
         return " ".join(parts) or "not recorded"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class TraceMeta:
     """What the file says about itself, and what reading it met.
 
@@ -237,7 +238,7 @@ class TraceMeta:
     sidecar_fault: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Trace:
     """Everything one trace file holds that timing needs. Build one with :func:`traceanalyzer.read`."""
 

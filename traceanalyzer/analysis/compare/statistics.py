@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traceanalyzer.analysis import stats, steadiness
+from traceanalyzer.trace.ordering import distinct
 
 Floats = npt.NDArray[np.float64]
 Values = npt.NDArray[np.int64] | Floats
@@ -238,7 +239,7 @@ def spread_steps(values: Values, written: int = 1) -> tuple[Floats, float]:
     within = np.arange(len(ordered)) - np.repeat(first, counts)
     spread = ordered + step * ((within + 0.5) / np.repeat(counts, counts) - 0.5)
     middle = ordered[len(ordered) // 20 : max(len(ordered) - len(ordered) // 20, 1)]
-    return spread, float(step) if len(np.unique(middle)) < 3 else 0.0
+    return spread, float(step) if len(distinct(middle)) < 3 else 0.0
 
 
 STEPS_NS = (1000, 500, 160, 80, 40, 32, 20, 16, 10)
@@ -256,15 +257,15 @@ def device_step(times: Sequence[Values]) -> int:
     where there are none but neighbouring ones: two kinds of a call would not lie one step apart.
     """
     found = [np.asarray(v).astype(np.int64) for v in times if len(v)]
-    distinct = np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
+    values = distinct(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
     for step in STEPS_NS:
-        short = distinct[(distinct > 0) & (distinct <= FINE * step)]
+        short = values[(values > 0) & (values <= FINE * step)]
         counted = np.rint(short / step).astype(np.int64)
         rounded = 2 if step >= 32 else 1
-        levels = np.unique(counted).size
+        levels = distinct(counted).size
         if levels < 2 or (np.abs(short - counted * step) > rounded).any():
             continue
-        neighbours = len(short) == len(distinct) and np.ptp(counted) + 1 == levels
+        neighbours = len(short) == len(values) and np.ptp(counted) + 1 == levels
         if neighbours or ((2 * rounded + 1) / step) ** levels <= CHANCE:
             return step
     return 1
@@ -275,8 +276,8 @@ def clock_step(values: Values, written: int = 1) -> int:
 
     Of fewer than five different times only the latter: a few levels may be modes of the work.
     """
-    distinct = np.unique(np.asarray(values).astype(np.int64))
-    return max(written, 1 if len(distinct) < 5 else int(np.gcd.reduce(np.diff(distinct))))
+    levels = distinct(np.asarray(values).astype(np.int64))
+    return max(written, 1 if len(levels) < 5 else int(np.gcd.reduce(np.diff(levels))))
 
 
 def compare_medians(base: Times, head: Times, same_within: float = 0.01, stream: int = 0) -> Ratio:

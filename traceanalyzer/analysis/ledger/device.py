@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from functools import cached_property
 from typing import Any, TypeVar
@@ -25,6 +25,8 @@ from traceanalyzer.analysis.ledger.idle import (
 from traceanalyzer.analysis.ledger.sweep import cut
 from traceanalyzer.analysis.ledger.worth import Timeline, Unit, Worth
 from traceanalyzer.analysis.recurrence import Recurrence, recurrence
+from traceanalyzer.record import record
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int8, Int64, Trace
 
 _NOT_THE_HOSTS = [
@@ -49,7 +51,7 @@ def _nothing_repeats() -> Worth:
     return Worth("no operation repeats on this device")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class DeviceLedger:
     """Every nanosecond of a device's span; the segments are disjoint, in order of time, and cover it exactly.
 
@@ -147,7 +149,7 @@ class DeviceLedger:
             chosen &= np.isin(self.cls, [int(c) for c in classes])
         for pattern, numbers in ((name, self.name), (within, self.within)):
             if pattern is not None:
-                known = np.unique(numbers)
+                known = distinct(numbers)
                 holds = [bool(re.search(pattern, self.names.text(n)[:4096])) for n in known.tolist()]
                 chosen &= np.isin(numbers, known[np.array(holds, dtype=bool)])
         if drained is not None:
@@ -163,7 +165,7 @@ K = TypeVar("K", bound=IntEnum)
 
 
 def _totals(codes: Int8, ns: Int64, kind: type[K]) -> dict[K, int]:
-    sums = {kind(int(c)): int(ns[codes == c].sum()) for c in np.unique(codes)}
+    sums = {kind(int(c)): int(ns[codes == c].sum()) for c in distinct(codes)}
     return {k: v for k, v in sorted(sums.items(), key=lambda item: (-item[1], item[0])) if v}
 
 
@@ -213,7 +215,7 @@ class LedgerMaker:
         drained = np.concatenate([np.full(busy, DrainedBy.BUSY, dtype=np.int8), idle.drained[of]])
         busy_name = np.where(busy_cls == LedgerClass.COMPUTE, NO_NAME, rows.name[busy_row] + self.names.rows)
         linked = rows.call[ordered][rows.call[ordered] != NO_ROW]
-        since, until = recorded(trace, self._process, np.unique(self._process[trace.calls.thread[linked]]))
+        since, until = recorded(trace, self._process, distinct(self._process[trace.calls.thread[linked]]))
         return DeviceLedger(
             device=device,
             window="span",
@@ -288,7 +290,7 @@ class LedgerMaker:
             return
         process = self._process[idle.thread[of]]
         of_call = self._process[calls.thread[call]]
-        for p in np.unique(of_call).tolist():
+        for p in distinct(of_call).tolist():
             mine = np.flatnonzero(of_call == p)
             here = np.flatnonzero(process == p)
             first = np.searchsorted(start[mine], idle.start[of[here]], side="left")
@@ -335,7 +337,7 @@ def _stalled(trace: Trace, class_of_api: Int8) -> Bool:
     length = calls.end_ns - calls.start_ns
     limit = np.full(len(trace.apis), STALL_FLOOR_NS, dtype=np.int64)
     counted = calls.corr >= 0
-    for api in np.unique(calls.api).tolist():
+    for api in distinct(calls.api).tolist():
         if class_of_api[api] == LedgerClass.COPY_CALL:
             continue
         mine = length[counted & (calls.api == api)]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from traceanalyzer.analysis.ledger.classes import LedgerClass
 from traceanalyzer.analysis.ledger.host import NO_THREAD, HostRows
+from traceanalyzer.record import record
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Int8, Int64, Trace
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class HostStretch:
     """Time of the host outside of a device's span: its length, and nanoseconds per class, which add up to it."""
 
@@ -63,7 +63,7 @@ def _labelled(host: HostRows, start: int, end: int, thread: int) -> dict[LedgerC
 
 def class_totals(cls: Int8, ns: Int64) -> dict[LedgerClass, int]:
     """Return nanoseconds per class, largest first."""
-    sums = {LedgerClass(int(c)): int(ns[cls == c].sum()) for c in np.unique(cls)}
+    sums = {LedgerClass(int(c)): int(ns[cls == c].sum()) for c in distinct(cls)}
     return {c: v for c, v in sorted(sums.items(), key=lambda item: (-item[1], item[0])) if v}
 
 

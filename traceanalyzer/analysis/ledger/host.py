@@ -7,7 +7,6 @@ calls, operators, Python frames. Only rows that touch an asked interval are sort
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +15,9 @@ from traceanalyzer.analysis.ledger import classes
 from traceanalyzer.analysis.ledger.classes import LedgerClass, api_class
 from traceanalyzer.analysis.ledger.lines import is_users
 from traceanalyzer.analysis.ledger.sweep import NOTHING, Layer, Pieces, cut, innermost, outermost, overlapping
+from traceanalyzer.record import record
 from traceanalyzer.trace.launch_names import ApiClass
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Bool, Int8, Int64, Trace
 
 _SPECIAL = ("", "graph capture", classes.DATA_LOADER)
@@ -46,7 +47,7 @@ class Names:
         raise IndexError(number)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Labels:
     """Labelled parts of the asked intervals, in no order: ``of`` numbers the interval, ``cls`` and ``name`` label it."""
 
@@ -58,7 +59,7 @@ class Labels:
     within: Int64
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Rows:
     """Host rows of one kind with their thread (NO_THREAD: of every thread) and the label each gives."""
 
@@ -122,7 +123,7 @@ class HostRows:
 
     def overhead_class(self, name: Int64) -> Int8:
         """Return CODE_LOAD for overhead rows that load functions or modules, PROFILER for the others."""
-        known = {n: "oading" in self.names.text(n) for n in np.unique(name).tolist()}
+        known = {n: "oading" in self.names.text(n) for n in distinct(name).tolist()}
         load = np.array([known[n] for n in name.tolist()], dtype=bool)
         return np.where(load, LedgerClass.CODE_LOAD, LedgerClass.PROFILER).astype(np.int8)
 
@@ -147,7 +148,7 @@ class HostRows:
         """Return which of the instants lie under graph capture on their thread."""
         result = np.zeros(len(at), dtype=bool)
         rows = self._captures
-        for t in np.unique(rows.thread).tolist():
+        for t in distinct(rows.thread).tolist():
             mine = thread == t
             layer = outermost(*(v[rows.thread == t] for v in (rows.start, rows.end, rows.thread)))
             result[mine] = overlapping(at[mine], at[mine] + 1, layer.start, layer.end)
@@ -257,9 +258,9 @@ class HostRows:
         asked = self._of_threads(asked, thread, found)
         # what a thread leaves it leaves a second time
         elsewhere = thread[asked.of] != other[asked.of]
-        for rest in (asked.take(~elsewhere), self._of_threads(asked.take(elsewhere), other, found)):
-            n = len(rest.of)
-            left = Pieces(rest.start, rest.end, rest.of, np.full(n, NOTHING, dtype=np.int64))
+        for last in (asked.take(~elsewhere), self._of_threads(asked.take(elsewhere), other, found)):
+            n = len(last.of)
+            left = Pieces(last.start, last.end, last.of, np.full(n, NOTHING, dtype=np.int64))
             found.append(
                 (left, np.full(n, LedgerClass.BETWEEN_OPS, dtype=np.int8), np.full(n, NO_NAME, dtype=np.int64))
             )
@@ -304,7 +305,7 @@ class HostRows:
         return Labels(every.start, every.end, pieces.of[every.of], cls[every.of], name[every.of], within)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Asked:
     """Intervals still without a label; ``of`` numbers the interval each is part of."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from traceanalyzer.analysis.ledger.classes import DrainedBy, LedgerClass
 from traceanalyzer.analysis.ledger.host import HostRows
+from traceanalyzer.record import record
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int8, Int64, Trace
 
 FEW_SAMPLES = 20
@@ -15,7 +15,7 @@ LATENCY_FLOOR_NS = 20_000
 LATENCY_CEILING_NS = 100_000
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class IdleIntervals:
     """Idle intervals ``[start, end)`` of one device in order of time.
 
@@ -90,7 +90,7 @@ def _open_waits(trace: Trace, host: HostRows, at: Int64, process: Int64, process
         return found
     cls = host.class_of_api[calls.api]
     waiting = np.flatnonzero((cls == LedgerClass.SYNCHRONISE) | (cls == LedgerClass.COPY_CALL))
-    for p in np.unique(process[process >= 0]).tolist():
+    for p in distinct(process[process >= 0]).tolist():
         mine = waiting[process_of[calls.thread[waiting]] == p]
         if not len(mine):
             continue
@@ -140,7 +140,7 @@ def _shares_id_with_owner(trace: Trace, at: Int64) -> Bool:
     owners = np.flatnonzero(calls.n_activities > 0)
     process = process_of_thread(trace)
     shared = np.zeros(len(at), dtype=bool)
-    for p in np.unique(process[calls.thread[at]]).tolist():
+    for p in distinct(process[calls.thread[at]]).tolist():
         mine = process[calls.thread[at]] == p
         ids = calls.corr[owners[process[calls.thread[owners]] == p]]
         shared[mine] = (calls.corr[at[mine]] >= 0) & np.isin(calls.corr[at[mine]], ids)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -10,13 +9,14 @@ import numpy.typing as npt
 
 from traceanalyzer.analysis.ledger.classes import DrainedBy, LedgerClass
 from traceanalyzer.analysis.ledger.device import DeviceLedger
+from traceanalyzer.record import record
 from traceanalyzer.trace.tables import Int64
 
 _SPARSE = 1 << 20
 """A table by number may be so much larger than what is looked up in it."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class LedgerItem:
     """What one cause cost in a window.
 

@@ -6,17 +6,17 @@ other on the axis of keys.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from traceanalyzer.record import record
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Bool, Int64
 
 NOTHING = -1
 _NEVER = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Layer:
     """Disjoint pieces ``[start, end)`` sorted by start on one axis, and the number of the row that holds each."""
 
@@ -25,7 +25,7 @@ class Layer:
     row: Int64
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Pieces:
     """Parts of intervals: ``of`` is the number of the interval each lies in, ``row`` what holds it or NOTHING."""
 
@@ -93,7 +93,7 @@ def innermost(start: Int64, end: Int64, row: Int64) -> Layer:
         return Layer(start, end, row)
     low, high, held, crossing = _nested(start, end, ~alone)
     if len(crossing):
-        bad = np.unique(block[crossing])
+        bad = distinct(block[crossing])
         sound = ~np.isin(block[held], bad)
         # rows are sorted by start, so those of a block stand together
         firsts, lasts = np.searchsorted(block, bad), np.searchsorted(block, bad, side="right")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from traceanalyzer.record import record
 from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.tables import Int64
 
@@ -20,7 +21,7 @@ STEP_KERNELS = 50
 """Kernels from which a pattern that repeats is a step of a model."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Unit:
     """What is replayed: ``name`` is that of the operation, ``kernels`` how many kernels one has (rounded)."""
 
@@ -29,7 +30,7 @@ class Unit:
     kernels: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ChangeWorth:
     """What one change would make of the period. ``period_ns`` is None with a ``reason`` where it cannot be said.
 
@@ -50,7 +51,7 @@ class ChangeWorth:
         return 1 - 1 / self.factor if self.factor else 0.0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Worth:
     """The worths of a device's units; ``reason`` says why none can be told, and ``changes`` is empty then.
 
@@ -77,7 +78,7 @@ class Worth:
         return max(known, key=lambda c: c.factor or 0.0, default=None)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Timeline:
     """Host events and device rows of the replayed units as they would be with a change; times in nanoseconds.
 

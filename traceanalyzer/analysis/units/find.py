@@ -15,6 +15,7 @@ from traceanalyzer.analysis.units.ranges import range_units
 from traceanalyzer.analysis.units.window_ledger import ComputeRows, middle_ledger
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.launch_names import ApiClass
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def units(analysis: Analysis) -> list[Unit]:
         return []
     devices = device_of_rows(trace)
     kernels = whole[trace.activities.kind[whole] == RowKind.KERNEL]
-    total = {d: int(own[kernels[devices[kernels] == d]].sum()) or 1 for d in np.unique(devices[whole]).tolist()}
+    total = {d: int(own[kernels[devices[kernels] == d]].sum()) or 1 for d in distinct(devices[whole]).tolist()}
     found = [
         replace(u, coverage=float(u.exclusive_ns.sum()) / total[u.device])
         for p in places

@@ -11,6 +11,7 @@ from traceanalyzer.analysis.units.model import WHOLE, Places, Unit, Work
 from traceanalyzer.analysis.units.operators import operators
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.names import simplify
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
 
 MOST_WORK = 400
@@ -117,7 +118,7 @@ def _distinct(which: Int64, calls: Int64, repeats: int) -> Int64:
     """Return the number of different launch calls of each repeat."""
     known = calls != NO_ROW
     width = int(calls.max()) + 1 if len(calls) and calls.max() >= 0 else 1
-    pairs = np.unique(which[known] * width + calls[known])
+    pairs = distinct(which[known] * width + calls[known])
     return np.bincount(pairs // width, minlength=repeats).astype(np.int64)
 
 

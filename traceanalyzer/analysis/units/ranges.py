@@ -10,6 +10,7 @@ import numpy as np
 from traceanalyzer.analysis.ranges import of_library
 from traceanalyzer.analysis.selection import Chosen
 from traceanalyzer.analysis.units.model import MARK, NAMED, STEP, Places
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.sidecar_place import CAPTURE_PREFIX
 from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
 
@@ -82,7 +83,7 @@ def _outermost(low: Int64, high: Int64) -> tuple[Int64, Int64]:
 
 def _marked(name: str, process: str, low: Int64, begun: _BegunRows) -> Places:
     """Return steps from one mark to the next; what follows the last mark is no whole step."""
-    starts = np.unique(low)
+    starts = distinct(low)
     windows = list(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True))
     return Places(name, MARK, begun.inside(process, starts[:-1], starts[1:]), windows)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from traceanalyzer.analysis.worth.replay import Program
+from traceanalyzer.record import record
 from traceanalyzer.trace.tables import Bool, Int64
 
 
@@ -21,7 +21,7 @@ class Kind(IntEnum):
     FETCHED = 6
 
 
-@dataclass
+@record()
 class Parts:
     """Per event, nanoseconds of its gap in each kind of host work, and what else changes ask for.
 
@@ -40,7 +40,7 @@ class Parts:
     sites: dict[str, tuple[list[int], list[bool]]]
 
 
-@dataclass
+@record()
 class Built:
     """A program, the rows of the trace in its order, and markers of the units.
 
@@ -59,7 +59,7 @@ class Built:
     unexplained_ns: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Window:
     """Calls of some consecutive units: per unit its first device row on the device judged, in order."""
 
@@ -67,7 +67,7 @@ class Window:
     first_rows: Int64
 
 
-@dataclass
+@record()
 class Events:
     """Host events in order of start; ``call`` is a row of ``trace.calls`` or NO_ROW."""
 

@@ -19,6 +19,7 @@ from traceanalyzer.analysis.worth.events import Built, Events, Kind, Parts, Wind
 from traceanalyzer.analysis.worth.measured import FREE_WAITS_NS, Measured
 from traceanalyzer.analysis.worth.replay import NEVER, Program
 from traceanalyzer.trace.launch_names import ApiClass, classify_api
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
 
 USUAL_GAP_NS = 1000
@@ -134,7 +135,7 @@ class Builder:
         )
         start, end, thread = start[keep], end[keep], thread[keep]
         lonely = np.zeros(len(start), dtype=bool)
-        for t in np.unique(thread).tolist():
+        for t in distinct(thread).tolist():
             mine = np.flatnonzero(thread == t)
             own = np.sort(calls.start[calls.thread == t])
             empty = np.searchsorted(own, start[mine]) == np.searchsorted(own, end[mine])
@@ -199,7 +200,7 @@ class Builder:
         """Return the first row of each lane of the device in the first unit and in the last whole one."""
         found = []
         mine = self.device[order] == window.device
-        for n in np.unique(lane[mine]).tolist():
+        for n in distinct(lane[mine]).tolist():
             opening, closing = (np.flatnonzero((lane == n) & (unit == u)) for u in (0, last))
             if len(opening) and len(closing):
                 found.append((int(opening[0]), int(closing[0])))
@@ -223,7 +224,7 @@ class Builder:
         has = np.flatnonzero(bounds[1:] > bounds[:-1])
         lane = rows.lane[order[bounds[has]]]
         linked = rows.call != NO_ROW
-        for n in np.unique(lane).tolist():
+        for n in distinct(lane).tolist():
             mine, on = has[lane == n], linked & (rows.lane == n)
             called, started = np.sort(calls.start_ns[rows.call[on]]), np.sort(rows.start_ns[on])
             result[mine] = np.searchsorted(called, events.start[mine]) - np.searchsorted(started, events.end[mine])
@@ -245,7 +246,7 @@ class Builder:
         reach = np.maximum.accumulate(events.end)
         latest = np.maximum.accumulate(np.where(events.end >= reach, np.arange(n), 0))
         ops = self.trace.host_ops
-        for t in np.unique(events.thread).tolist():
+        for t in distinct(events.thread).tolist():
             mine = np.flatnonzero(events.thread == t)
             previous[mine[1:]] = events.end[mine[:-1]]
             if len(mine) == n:
@@ -325,7 +326,7 @@ class Builder:
     def _line_ns(self, line: str, start: Int64, end: Int64, thread: Int64) -> Int64:
         found = self._host.users_lines(start, end, thread)
         names = self._host.names
-        mine = {n for n in np.unique(found.row).tolist() if short_line(names.text(n)) == line}
+        mine = {n for n in distinct(found.row).tolist() if short_line(names.text(n)) == line}
         at = np.isin(found.row, list(mine))
         result = np.zeros(len(start), dtype=np.int64)
         np.add.at(result, found.of[at], (found.end - found.start)[at])
@@ -334,7 +335,7 @@ class Builder:
     def _covered(self, low: Int64, high: Int64, thread: Int64, start: Int64, end: Int64, row_thread: Int64) -> Int64:
         """Return how much of each interval rows of its own thread cover."""
         result = np.zeros(len(low), dtype=np.int64)
-        for t in np.unique(thread).tolist():
+        for t in distinct(thread).tolist():
             mine, rows = thread == t, row_thread == t
             if rows.any():
                 result[mine] = intervals.covered_length(low[mine], np.maximum(low, high)[mine], start[rows], end[rows])

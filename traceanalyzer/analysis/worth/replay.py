@@ -7,8 +7,9 @@ stream that it waits for has ended. A wait returns its own time after what it wa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from traceanalyzer.record import record
 
 
 class Wait(IntEnum):
@@ -26,7 +27,7 @@ NEVER = -(1 << 62)
 """Earlier than any instant: what is not waited for."""
 
 
-@dataclass
+@record()
 class Program:
     """Host events in order of start, and their device rows; times are integer nanoseconds, lists are of one length each.
 

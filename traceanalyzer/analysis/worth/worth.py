@@ -15,6 +15,7 @@ from traceanalyzer.analysis.worth.events import Built, Kind, Window
 from traceanalyzer.analysis.worth.program import Builder
 from traceanalyzer.analysis.worth.replay import Program, run
 from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
 
 LEAST_UNITS = 3
@@ -261,7 +262,7 @@ def _sites(ledger: DeviceLedger) -> list[str]:
     """Return the operators, or with Python stacks the lines of the user's own code, in which the device was idle for longest."""
     cost: dict[str, int] = {}
     _, frames, ns = ledger.lines
-    for frame in np.unique(frames).tolist():
+    for frame in distinct(frames).tolist():
         line = short_line(ledger.names.text(frame))
         cost[line] = cost.get(line, 0) + int(ns[frames == frame].sum())
     for item in items(ledger):

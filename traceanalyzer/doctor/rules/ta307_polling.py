@@ -39,6 +39,7 @@ from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy, cost_numbers, cost_params
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Bool
 
 
@@ -95,7 +96,7 @@ class Polling(LedgerRule):
 def _asked(analysis: Analysis, device: DeviceCauses, mask: Bool) -> str:
     """Return the call that asks most often before the intervals."""
     calls, idle = analysis.trace.calls, device.ledger.idle
-    threads = np.unique(idle.thread[np.unique(device.ledger.interval[mask])])
+    threads = distinct(idle.thread[distinct(device.ledger.interval[mask])])
     names = [analysis.trace.apis[a] for a in calls.api[np.isin(calls.thread, threads)].tolist()]
     asked = Counter(n for n in names if any(word in n.lower() for word in LEAST_POLLS))
     return str(asked.most_common(1)[0][0])

@@ -41,6 +41,7 @@ from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.remedies import copy_ahead_of, pinned_of
 from traceanalyzer.doctor.rule import Example
 from traceanalyzer.options import MENTION_SHARE, Threshold
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Bool
 
 EXPOSED_COPY_SHARE = Threshold(
@@ -95,7 +96,7 @@ class ExposedCopies(LedgerRule):
         if device.share(ledger.cls == LedgerClass.COMPUTE) < LEAST_COMPUTE:
             return np.zeros(len(ledger.start), dtype=bool)
         mine = device.of(LedgerClass.COPY)
-        names = {n: _leaves_the_device(ledger.names.text(n)) for n in np.unique(ledger.name[mine]).tolist()}
+        names = {n: _leaves_the_device(ledger.names.text(n)) for n in distinct(ledger.name[mine]).tolist()}
         return mine & np.isin(ledger.name, [n for n, leaves in names.items() if leaves])
 
     def severity(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Severity:

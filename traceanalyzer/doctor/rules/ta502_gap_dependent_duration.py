@@ -46,6 +46,7 @@ from traceanalyzer.doctor.rule import (
 )
 from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
+from traceanalyzer.trace.ordering import distinct
 
 _PAUSES = [50 + 10 * ((7 * i) % 20) for i in range(40)]
 _STARTS = list(accumulate(_PAUSES))
@@ -110,7 +111,7 @@ class GapDependentDuration(Rule):
                 continue
             first = np.array([int(op.iterations.rows[int(i)][-1]) for i in op.worked[1:]])
             gaps, own = analysis.waits.gap_ns[first], rows.dur_ns[first]
-            if len(np.unique(gaps)) < values or np.median(gaps) <= 0:
+            if len(distinct(gaps)) < values or np.median(gaps) <= 0:
                 continue
             middle = np.median(gaps)
             low, high = own[gaps <= middle], own[gaps > middle]

@@ -46,6 +46,7 @@ from traceanalyzer.doctor.rule import (
 )
 from traceanalyzer.doctor.subject import on_operation
 from traceanalyzer.options import Threshold
+from traceanalyzer.trace.ordering import distinct
 
 QUANTUM_SHARE = Threshold("quantum_share", 0.02, "step / median", "2 % is a difference people report")
 QUANTUM_VALUES = Threshold("quantum_values", 3, "different times", "two times show one step, which may be two modes")
@@ -78,15 +79,11 @@ class TimerQuantum(Rule):
         found = []
         limit = analysis.options.threshold(QUANTUM_SHARE)
         for op in analysis.operations:
-            distinct = np.unique(op.self_ns)
+            levels = distinct(op.self_ns)
             middle = stats.median(op.self_ns)
-            if (
-                len(distinct) < analysis.options.threshold(QUANTUM_VALUES)
-                or not middle
-                or op.kernels_per_iteration != 1
-            ):
+            if len(levels) < analysis.options.threshold(QUANTUM_VALUES) or not middle or op.kernels_per_iteration != 1:
                 continue
-            step = int(np.gcd.reduce(np.diff(distinct)))
+            step = int(np.gcd.reduce(np.diff(levels)))
             if step <= limit * middle or step > middle:
                 continue  # no clock steps by more than the time that it resolved
             found.append(
@@ -105,7 +102,7 @@ class TimerQuantum(Rule):
                         "step_us": step / 1000,
                         "step_share": round(step / middle, 6),
                         "threshold_share": limit,
-                        "distinct_values": len(distinct),
+                        "distinct_values": len(levels),
                     },
                     evidence=[],
                     remedy=["batch several calls and time the batch"],

@@ -53,6 +53,7 @@ from traceanalyzer.doctor.rule import (
 from traceanalyzer.doctor.subject import WHOLE_TRACE, on_operation
 from traceanalyzer.options import MEASURED_LAUNCHES, MEASURED_SHARE, Threshold
 from traceanalyzer.trace.launch_names import ApiClass
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW
 
 UNJOINED_SHARE = Threshold(
@@ -161,7 +162,7 @@ class OtherStream(Rule):
                 continue
             pairs += 1
             sizes.append(len(inside))
-            lanes = np.unique(lane_of_call[inside])
+            lanes = distinct(lane_of_call[inside])
             if len(lanes) < 2 or analysis.host.syncs[low:high].any():
                 continue
             escaped += 1
@@ -219,12 +220,12 @@ class OtherStream(Rule):
         for op in measured(analysis):
             if op.iterations.method == "capture annotation" or len(op.worked) < least:
                 continue
-            threads = np.unique(
+            threads = distinct(
                 np.concatenate([analysis.trace.calls.thread[op.iterations.calls[int(i)]] for i in op.worked])
             )
             syncs = np.count_nonzero(analysis.host.syncs & np.isin(analysis.trace.calls.thread, threads))
             parts = [op.iterations.rows[int(i)] for i in op.worked]
-            lanes = np.unique(rows.lane[np.concatenate(parts)])
+            lanes = distinct(rows.lane[np.concatenate(parts)])
             if len(lanes) < 2 or 2 * syncs >= len(parts):
                 continue
             per_call = {

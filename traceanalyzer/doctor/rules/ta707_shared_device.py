@@ -41,6 +41,7 @@ from traceanalyzer.doctor.rule import Example, Rule, activity_evidence
 from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import Threshold
 from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.ordering import distinct
 
 STRETCHED_SHARE = Threshold("stretched_share", 0.05, "share of calls", "one call in twenty is more than chance")
 STRETCH = Threshold("stretch", 2.0, "duration / median", "two programs that take turns double a kernel's time")
@@ -122,7 +123,7 @@ class SharedDevice(Rule):
         best: tuple[str, float, list[int]] = ("", 0.0, [])
         least = analysis.options.threshold(STRETCHED_CALLS)
         keys = rows.name[at].astype(np.int64) * (int(rows.config.max(initial=0)) + 1) + rows.config[at]
-        for key in np.unique(keys).tolist():
+        for key in distinct(keys).tolist():
             part = at[keys == key]
             if len(part) < least:
                 continue

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from traceanalyzer.record import record
 
-@dataclass
+
+@record()
 class Ending:
     """Where the events end, and in what state the file is left behind them.
 

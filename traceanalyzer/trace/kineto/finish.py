@@ -11,6 +11,7 @@ from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
 from traceanalyzer.trace.kineto.columns import Columns
 from traceanalyzer.trace.kineto.ids import lane_id
 from traceanalyzer.trace.kineto.lane_rows import LaneRows
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.store import Store
 from traceanalyzer.trace.tables import NO_ID
 
@@ -33,7 +34,7 @@ def _fill_from_text(store: Store, kind: RowKind, column: str, place: str, texts:
     if absent.any():
         codes = store.column(kind, place)[absent]
         table = np.zeros(len(texts), dtype=np.int64)
-        for code in np.unique(codes).tolist():
+        for code in distinct(codes).tolist():
             table[code] = lane_id(texts[code]) or 0
         values = values.copy()
         values[absent] = table[codes]

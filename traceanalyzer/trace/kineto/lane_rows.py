@@ -13,6 +13,7 @@ from traceanalyzer.trace.intel.lanes import GPU_OP
 from traceanalyzer.trace.kineto.lane_readers import READERS
 from traceanalyzer.trace.lanes import DERIVED, HostRow, Lane, LaneReader, Row
 from traceanalyzer.trace.launch_names import API_CLASSES, LAUNCHES, classify_api
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.remarks import Remark, RemarkCode
 from traceanalyzer.trace.tables import NO_ID
 
@@ -202,7 +203,7 @@ class LaneRows:
         if not len(ends.key):
             return
         row_lane, call_lane = (t["pid"].astype(np.int64) * self._width + t["tid"] for t in (device, calls))
-        on_device = np.isin(ends.lane // self._width, np.unique(device["pid"]))
+        on_device = np.isin(ends.lane // self._width, distinct(device["pid"]))
         host, target = ends.take(~on_device), ends.take(on_device)
         classes = [classify_api(a) in LAUNCHES for a in self._store.apis.values_in_order]
         launches = np.array(classes or [False], dtype=bool)[calls["name"]]

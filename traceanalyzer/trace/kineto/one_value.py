@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 import msgspec
 from msgspec import DecodeError, Raw, ValidationError
 
+from traceanalyzer.record import record
 from traceanalyzer.trace.kineto.boundaries import EVENT_START, LONGEST_START
 from traceanalyzer.trace.kineto.repair import repair_event, repair_trailing_backslash
 from traceanalyzer.trace.kineto.rows import LooseRow
@@ -42,7 +42,7 @@ class State(IntEnum):
     DAMAGED = 4
 
 
-@dataclass
+@record()
 class Settled:
     """What a damaged value comes to: ``reached`` is the position behind it, -1 where nothing tells.
 

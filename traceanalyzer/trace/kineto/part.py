@@ -6,13 +6,14 @@ A worker numbers names, processes and the like by itself. A part brings the text
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 import numpy as np
 from msgspec import DecodeError, Raw
 
 from traceanalyzer.options import ReadLimits
+from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.frames import FrameBatch
 from traceanalyzer.trace.kineto.columns import Columns, parse_config
@@ -28,7 +29,7 @@ _MOST_TEXTS = 100_000
 _FIELDS = ("pid", "tid", "ts", "dur", "args")
 
 
-@dataclass
+@record()
 class Part:
     """The rows of one part: ``puts`` in the order found, with codes of the worker; ``order`` counts from the part's first event.
 
@@ -118,7 +119,7 @@ class PartReader:
         )  # fmt: skip
 
 
-@dataclass
+@record()
 class Merger:
     """Adds parts to the columns of the whole file, in the order in which they lie in it."""
 

@@ -26,6 +26,7 @@ from traceanalyzer.trace.kineto.own_events import EVENT_CUT, FIELDS_DAMAGED, FOO
 from traceanalyzer.trace.kineto.repair import decode_text
 from traceanalyzer.trace.kineto.rows import TAGGED, LooseRow
 from traceanalyzer.trace.kineto.stream import EventStream
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.source import Progress, Source
 from traceanalyzer.trace.store import BAD_TIME
@@ -259,7 +260,7 @@ class _SoughtRows:
 
     def __init__(self, sought: Sequence[Sought]) -> None:
         self._sought = sought
-        self._starts = np.unique(np.array([s.start_ns for s in sought], dtype=np.int64))
+        self._starts = distinct(np.array([s.start_ns for s in sought], dtype=np.int64))
         self._by_start: dict[int, list[int]] = {}
         for number, one in enumerate(sought):
             self._by_start.setdefault(one.start_ns, []).append(number)

@@ -11,6 +11,7 @@ from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.database import Database
 from traceanalyzer.trace.joins import lengths
 from traceanalyzer.trace.nsight.identity import Ids, Processes, api_name, codes_of_names
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.store import Store
 from traceanalyzer.trace.tables import NO_ID
 
@@ -79,7 +80,7 @@ def read_ranges(database: Database, store: Store, processes: Processes) -> None:
 def _text_ids(database: Database) -> set[int]:
     found: set[int] = set()
     for block in database.numbers(RANGES, ["textId"]):
-        found.update(np.unique(block["textId"]).tolist())
+        found.update(distinct(block["textId"]).tolist())
     return found - {NO_ID}
 
 

@@ -18,6 +18,7 @@ from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
 from traceanalyzer.trace.database import Database
 from traceanalyzer.trace.joins import Lookup, coded, lengths
 from traceanalyzer.trace.launch_config import config_codes
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.remarks import Remark, RemarkCode
 from traceanalyzer.trace.rocm.names import UNRECORDED, copy_name, device_kind
 from traceanalyzer.trace.salvage import Salvage
@@ -87,7 +88,7 @@ class _Tables:
         return Lookup(found["id"], found[column])
 
     def _strings(self, ids: Int64) -> dict[int, str]:
-        wanted = set(np.unique(ids).tolist()) - {NO_ID}
+        wanted = set(distinct(ids).tolist()) - {NO_ID}
         return self._database.strings("rocpd_string" + self._suffix, "id", "string", wanted)
 
     def _read_agents(self) -> None:
@@ -121,7 +122,7 @@ class _Tables:
         used, code = np.unique(agents, return_inverse=True)
         device = np.array([self._numbers.get(a, 0) for a in used.tolist()], dtype=np.int64)[code.reshape(-1)]
         for agent in used.tolist():
-            for process in {store.pids.values_in_order[p] for p in np.unique(pid).tolist()}:
+            for process in {store.pids.values_in_order[p] for p in distinct(pid).tolist()}:
                 if agent in self._names:
                     store.device_names[process, self._numbers[agent]] = self._names[agent]
         ids = self._events["stack_id"].find(rows["event_id"])

@@ -10,6 +10,7 @@ from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
 from traceanalyzer.trace.database import Database
 from traceanalyzer.trace.joins import Lookup, coded, lengths
 from traceanalyzer.trace.launch_config import CONFIG_COLUMNS, config_codes
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.remarks import Remark, RemarkCode
 from traceanalyzer.trace.rocm.names import UNRECORDED, device_kind, host_kind
 from traceanalyzer.trace.salvage import Salvage
@@ -37,7 +38,7 @@ def decode(database: Database, limits: ReadLimits) -> Store:
     wanted = {
         i
         for column in (api["apiName_id"], api["args_id"], ops["description_id"], ops["opType_id"])
-        for i in np.unique(column).tolist()
+        for i in distinct(column).tolist()
     }
     text = database.strings("rocpd_string", "id", "string", wanted - {NO_ID})
     links = _all(database, "rocpd_api_ops", ["api_id", "op_id"])
@@ -91,7 +92,7 @@ def _put_ops(
     database: Database, ops: dict[str, Int64], text: dict[int, str], api_of_op: Int64, owner: Int64, api: dict[str, Int64], store: Store
 ) -> None:  # fmt: skip
     known = sorted(
-        {p for p in owner.tolist() if p != NO_ID} or {p for p in np.unique(api["pid"]).tolist() if p != NO_ID}
+        {p for p in owner.tolist() if p != NO_ID} or {p for p in distinct(api["pid"]).tolist() if p != NO_ID}
     )
     alone = store.pids[str(known[0])] if len(known) == 1 else store.pids[""]
     process = np.full(len(owner), alone, dtype=np.int32)
