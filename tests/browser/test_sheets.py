@@ -43,7 +43,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "ranks": render(RANKS, "html", ranks(folder, hta=False)),
         "bench": render(BENCH, "html", bench(BenchAsked("msda", iterations=20), run=Runner(SPEEDS))),
         "history": history_page(trends([*levels, recording(1, 5.0, "one")]), HOSTILE),
-        "query": query(40, HOSTILE),
+        "query": query(40, HOSTILE, columns=25),
         "capture": capture_page(captured(), "trace.sidecar.json"),
     }
 

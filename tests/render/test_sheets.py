@@ -35,8 +35,9 @@ def recording(i: int, period_us: float, unit: str = "step", device: str = "A100"
     )  # fmt: skip
 
 
-def query(rows: int, name: str = "kernel") -> str:
-    found = QueryResult(["name", "time"], [[f"{name} {i}", i * 1.5] for i in range(rows)], False)
+def query(rows: int, name: str = "kernel", columns: int = 1) -> str:
+    names = ["name", *(f"time_{n}_us" for n in range(columns))]
+    found = QueryResult(names, [[f"{name} {i}", *([i * 1.5] * columns)] for i in range(rows)], False)
     return render(FLEET_QUERY, "html", found, RenderSettings(top=rows))
 
 

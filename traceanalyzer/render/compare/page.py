@@ -163,7 +163,11 @@ def _winners(data: ComparisonData) -> Block | None:
             )
             rows.append([title, winner, turned])
     note = [] if data.rank_inversion else ["no protocol turns the order that self-time shows"]
-    return Block("Winner under each protocol, over all operations", ["protocol", "winner", ""], rows, notes=note)
+    columns = ["protocol", "winner", "against self-time"]
+    if not any(turned for _, _, turned in rows):
+        columns, rows = columns[:2], [row[:2] for row in rows]
+    title = "Winner under each protocol, over all operations"
+    return Block(title, columns, rows, notes=note, labels=frozenset({1, 2}))
 
 
 def page_comparison(results: Sequence[Compared], settings: RenderSettings) -> str:
