@@ -38,7 +38,7 @@ from traceanalyzer.report.bench.rows import (
     measured_row,
     samples_ns,
 )
-from traceanalyzer.report.bench.table import Subject, bench_table
+from traceanalyzer.report.bench.table import BenchSubject, bench_table
 from traceanalyzer.report.model import ReportData
 from traceanalyzer.trace.sidecar import Sidecar, read_sidecar
 
@@ -140,7 +140,7 @@ def bench(
         return _table(subject, gathered, planned, why, asked.notes)
 
 
-def plan(asked: BenchAsked, found: Survey) -> tuple[Subject, list[Planned]]:
+def plan(asked: BenchAsked, found: Survey) -> tuple[BenchSubject, list[Planned]]:
     """Return the subject and the rows in the order of the table. Raises OptionError for names the survey does not have."""
     subject = asked.implementation or found.implementations[0]
     others = [i for i in found.implementations if i != subject and not i.startswith("triton")]
@@ -152,7 +152,7 @@ def plan(asked: BenchAsked, found: Survey) -> tuple[Subject, list[Planned]]:
         _axis_rows(asked, found, (subject, *against)) if found.functions or found.axes or ":" in asked.operator else []
     )
     rows = rows or _dtype_rows(asked, found, (subject, *against))
-    return Subject(found.operator, found.summary, found.preset, found.sizes, subject, against, found.device), rows
+    return BenchSubject(found.operator, found.summary, found.preset, found.sizes, subject, against, found.device), rows
 
 
 def _dtype_rows(asked: BenchAsked, found: Survey, implementations: tuple[str, ...]) -> list[Planned]:
@@ -328,7 +328,7 @@ def _report(trace: Path) -> tuple[ReportData | None, str]:
 
 
 def _table(
-    subject: Subject, gathered: _Run, planned: list[Planned], why: tuple[str, str], notes: tuple[str, ...]
+    subject: BenchSubject, gathered: _Run, planned: list[Planned], why: tuple[str, str], notes: tuple[str, ...]
 ) -> BenchTable:
     rows = gathered.rows + [
         absent_row(p, subject.device.kind, *((p.absent_kind, p.absent) if p.absent else why))

@@ -14,7 +14,7 @@ from tests.render.test_summary import GFM
 from traceanalyzer.action import judge as judging
 from traceanalyzer.action import run as action_run
 from traceanalyzer.action.apart import WorkFailed, apart
-from traceanalyzer.action.judge import Answer, Judged
+from traceanalyzer.action.judge import Judged, TraceAnswer
 from traceanalyzer.action.outcome import graver
 from traceanalyzer.action.traces import expand
 
@@ -85,7 +85,7 @@ def answering(monkeypatch, status: str, comparison: str = "", failed: bool = Fal
     def judge(path, base, inputs):
         asked.append((path, base, inputs))
         compared = Judged(comparison, HEADLINE, failed, "### comparison\n") if comparison and base else None
-        return Answer(Judged(status, HEADLINE, failed and not comparison, "### report\n"), compared)
+        return TraceAnswer(Judged(status, HEADLINE, failed and not comparison, "### report\n"), compared)
 
     monkeypatch.setattr(action_run, "judge", judge)
     monkeypatch.setattr(action_run, "base_report", lambda path, inputs: path)

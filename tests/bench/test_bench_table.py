@@ -195,11 +195,11 @@ def test_a_session_that_ends_early_keeps_its_numbers_and_says_so(tmp_path):
 def test_clocks_that_differ_between_sessions_are_said():
     from dataclasses import replace
 
-    from traceanalyzer.report.bench.table import Subject, bench_table
+    from traceanalyzer.report.bench.table import BenchSubject, bench_table
 
     table = table_of(dtypes=("fp32",), directions=("forward",))
     rows = [replace(r, sm_clock_mhz=1980 - 570 * (r.implementation == "mmcv"), speed_ups=[]) for r in table.rows]
-    subject = Subject(table.operator, "", table.preset, {}, "triton", table.against, table.device)
+    subject = BenchSubject(table.operator, "", table.preset, {}, "triton", table.against, table.device)
     (note,) = [n for n in bench_table(subject, rows, {}, {}).notes if "SM clock" in n]
     assert "1410 MHz (forward fp32 mmcv)" in note and "1980 MHz" in note
     alike = [replace(r, sm_clock_mhz=1980) for r in rows]

@@ -18,7 +18,7 @@ from traceanalyzer.cli import cli
 from traceanalyzer.errors import TraceAnalyzerError
 from traceanalyzer.options import AnalysisOptions, Selection
 from traceanalyzer.peers import hta
-from traceanalyzer.peers.hta import Figures, HtaResult, run_hta
+from traceanalyzer.peers.hta import HtaFigures, HtaResult, run_hta
 from traceanalyzer.report.opinion import SecondOpinion
 from traceanalyzer.report.second_opinion import second_opinion
 
@@ -131,8 +131,8 @@ def test_several_devices_are_not_compared_and_the_reason_is_said(tmp_path):
 # -- never a guess ---------------------------------------------------------------------------------------
 
 
-def figures(busy: float, **other) -> Figures:
-    return Figures(idle_us=0.0, span_us=busy, compute_us=busy, **other)
+def figures(busy: float, **other) -> HtaFigures:
+    return HtaFigures(idle_us=0.0, span_us=busy, compute_us=busy, **other)
 
 
 def compared(tmp_path, found: HtaResult) -> SecondOpinion:
@@ -153,14 +153,19 @@ def test_a_version_whose_habits_cannot_be_taken_away_explains_nothing(tmp_path):
 
 
 def test_a_step_without_an_answer_joins_its_cause_to_the_next(tmp_path):
-    steps = {"shipped": figures(40.0), "all_rows": Figures(), "device_rows": figures(45.0), "unrounded": figures(50.0)}
+    steps = {
+        "shipped": figures(40.0),
+        "all_rows": HtaFigures(),
+        "device_rows": figures(45.0),
+        "unrounded": figures(50.0),
+    }
     found = compared(tmp_path, HtaResult("HTA 9", "", steps, {"dropped_rows": 1, "rows_on_streams": 5}))
     first, second = row(found, "busy").causes
     assert first.amount == 5 and "dropped" in first.cause and " and " in first.cause and second.amount == 5
 
 
 def test_no_answer_is_no_number(tmp_path):
-    silent = Figures(failed={"temporal": "AssertionError: "})
+    silent = HtaFigures(failed={"temporal": "AssertionError: "})
     found = compared(tmp_path, HtaResult("HTA 9", "", {"shipped": silent, "unrounded": figures(50.0)}, {}))
     busy = row(found, "busy")
     assert busy.theirs is None and busy.note == "it gives no number (AssertionError)" and busy.theirs_unrounded == 50

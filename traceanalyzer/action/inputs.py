@@ -15,7 +15,7 @@ from traceanalyzer.render.shell import shell_word
 
 
 @dataclass(frozen=True)
-class Inputs:
+class ActionInputs:
     """What the workflow asks for; an empty text or None is an input that was left empty.
 
     ``fail_on_regression`` is in percent. ``traces`` are lines: paths or patterns.
@@ -43,7 +43,7 @@ class Fault:
     message: str
 
 
-def read_inputs(environ: Mapping[str, str]) -> tuple[Inputs, list[Fault]]:
+def read_inputs(environ: Mapping[str, str]) -> tuple[ActionInputs, list[Fault]]:
     """Return the inputs of ``INPUT_*`` and what is wrong with them; a wrong one is left empty."""
     faults: list[Fault] = []
     base = environ.get("INPUT_BASE", "")
@@ -70,7 +70,7 @@ def read_inputs(environ: Mapping[str, str]) -> tuple[Inputs, list[Fault]]:
             claims.append(parse_claim(line))
         except OptionError as error:
             faults.append(Fault("claim", error.one_line()))
-    inputs = Inputs(
+    inputs = ActionInputs(
         lines(environ.get("INPUT_TRACES", "")), base, fail_on, limit, tuple(claims), bool(environ.get("INPUT_HTML")),
         environ.get("INPUT_COMMENT", ""),
     )  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from traceanalyzer.action.apart import attempt
-from traceanalyzer.action.inputs import Inputs
+from traceanalyzer.action.inputs import ActionInputs
 from traceanalyzer.api import analyze, compare, load_report
 from traceanalyzer.options import AnalysisOptions
 from traceanalyzer.render.base import Renderer, RenderSettings, render
@@ -34,36 +34,36 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Answer:
+class TraceAnswer:
     """What came of a trace; ``comparison`` is None where there is nothing to compare with."""
 
     report: Judged
     comparison: Judged | None = None
 
 
-def options_of(inputs: Inputs) -> AnalysisOptions:
+def options_of(inputs: ActionInputs) -> AnalysisOptions:
     """Return the options of the one analysis that serves report, comparison and pages."""
     return AnalysisOptions(claims=inputs.claims, figures=inputs.pages, samples=bool(inputs.base))
 
 
-def base_report(path: str, inputs: Inputs) -> Report:
+def base_report(path: str, inputs: ActionInputs) -> Report:
     """Return the report of a base: a trace, or a saved report. Claims are about the traces, not about their base."""
     return load_report(path, replace(options_of(inputs), claims=()))
 
 
-def judge(path: str, base: tuple[str, Report | None] | None, inputs: Inputs) -> Answer:
+def judge(path: str, base: tuple[str, Report | None] | None, inputs: ActionInputs) -> TraceAnswer:
     """Return the report of a trace and its comparison with a base: the base's path, and its report where it is known."""
     report = analyze(path, options=options_of(inputs))
     claims = [word for claim in inputs.claims for word in ("--claim", claim.text)]
     failed = bool(inputs.fail_on) and report.fails(inputs.fail_on)
     judged = _judged(report.data.verdict, failed, REPORT, "summary", report.data, ("report", [path], claims), inputs)
     if base is None:
-        return Answer(judged)
+        return TraceAnswer(judged)
     why, compared = attempt(_compared, path, report, base, inputs)
-    return Answer(judged, compared if compared is not None else Judged(fault=why or ""))
+    return TraceAnswer(judged, compared if compared is not None else Judged(fault=why or ""))
 
 
-def _compared(path: str, report: Report, base: tuple[str, Report | None], inputs: Inputs) -> Judged:
+def _compared(path: str, report: Report, base: tuple[str, Report | None], inputs: ActionInputs) -> Judged:
     place, known = base
     # the report says what a claim is; the comparison has no second word on it
     about = Report(replace(report.data, findings=[f for f in report.data.findings if f.rule not in CLAIM_RULES]))
@@ -78,7 +78,7 @@ def _compared(path: str, report: Report, base: tuple[str, Report | None], inputs
 
 def _judged(
     verdict: Any, failed: bool, renderers: Sequence[Renderer], block: str, data: Any,
-    command: tuple[str, list[str], list[str]], inputs: Inputs,
+    command: tuple[str, list[str], list[str]], inputs: ActionInputs,
 ) -> Judged:  # fmt: skip
     name, paths, options = command
     form = ["markdown", "--summary"] if block == "summary" else [block]

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from traceanalyzer.action.apart import WorkFailed, apart
-from traceanalyzer.action.inputs import Fault, Inputs, read_inputs
-from traceanalyzer.action.judge import Answer, Judged, base_report, judge
+from traceanalyzer.action.inputs import ActionInputs, Fault, read_inputs
+from traceanalyzer.action.judge import Judged, TraceAnswer, base_report, judge
 from traceanalyzer.action.outcome import COMMENT_BYTES, SUMMARY_BYTES, Outcome, assembled, graver
 from traceanalyzer.action.runner import Level, annotate, set_output
 from traceanalyzer.action.traces import traces_of
@@ -22,10 +22,10 @@ from traceanalyzer.report.public import Report
 _PASSES = frozenset({"ok", "same", "faster"})
 
 
-class Step:
+class ReportStep:
     """One run of the report step, in the workspace that is the current folder."""
 
-    def __init__(self, inputs: Inputs, work: Path) -> None:
+    def __init__(self, inputs: ActionInputs, work: Path) -> None:
         self.inputs = inputs
         self.work = work
         self.outcome = Outcome()
@@ -55,14 +55,14 @@ class Step:
         self.outcome.blocks.append(answer.report.block)
         self._page(number, _name(path), answer.report)
 
-    def _answer(self, path: str, base: str | None) -> Answer:
+    def _answer(self, path: str, base: str | None) -> TraceAnswer:
         known = self._base_report(base) if base is not None else None
         given = None if base is None or isinstance(known, WorkFailed) else (base, known)
         try:
             answer = apart(judge, path, given, self.inputs)
         except WorkFailed as failed:
-            return Answer(Judged(fault=str(failed)))
-        return Answer(answer.report, Judged(fault=str(known))) if isinstance(known, WorkFailed) else answer
+            return TraceAnswer(Judged(fault=str(failed)))
+        return TraceAnswer(answer.report, Judged(fault=str(known))) if isinstance(known, WorkFailed) else answer
 
     def _base_of(self, path: str) -> str | None:
         base = self.inputs.base
@@ -128,7 +128,7 @@ def run_step(environ: Mapping[str, str]) -> int:
     workspace, temp, summary, output = map(Path, places)
     os.chdir(workspace)
     inputs, faults = read_inputs(environ)
-    step = Step(inputs, Path(tempfile.mkdtemp(prefix="traceanalyzer.", dir=temp)))
+    step = ReportStep(inputs, Path(tempfile.mkdtemp(prefix="traceanalyzer.", dir=temp)))
     # a wrong setting is wrong for every trace: it is told once, and no trace is read
     traces, missing = ([], []) if faults else traces_of(inputs.traces)
     if not inputs.traces and not faults:
@@ -140,7 +140,7 @@ def run_step(environ: Mapping[str, str]) -> int:
     return _finish(step, summary, output)
 
 
-def _finish(step: Step, summary: Path, output: Path) -> int:
+def _finish(step: ReportStep, summary: Path, output: Path) -> int:
     outcome, work = step.outcome, step.work
     status = outcome.status
     text = assembled(outcome.blocks, SUMMARY_BYTES)

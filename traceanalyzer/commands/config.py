@@ -17,7 +17,7 @@ _KNOWN = ("select", "ignore", "fail-on", "thresholds")
 
 
 @dataclass(frozen=True)
-class Config:
+class ProjectConfig:
     """Settings found; empty where the files say nothing."""
 
     select: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Config:
     """Files that could not be used, one line each."""
 
 
-def load_config(folder: Path | None = None) -> Config:
+def load_config(folder: Path | None = None) -> ProjectConfig:
     """Return the settings of a folder; pyproject.toml wins over setup.cfg.
 
     In setup.cfg thresholds are written ``threshold.NAME = NUMBER``, lists with commas. Raises OptionError for an
@@ -53,7 +53,7 @@ def load_config(folder: Path | None = None) -> Config:
         else:
             if table is not None:
                 return replace(_config(table, name), notes=tuple(notes))
-    return Config(notes=tuple(notes))
+    return ProjectConfig(notes=tuple(notes))
 
 
 def _pyproject(text: str) -> dict[str, Any] | None:
@@ -92,7 +92,7 @@ def _setup(text: str) -> dict[str, Any] | None:
     return table
 
 
-def _config(table: dict[str, Any], where: str) -> Config:
+def _config(table: dict[str, Any], where: str) -> ProjectConfig:
     for key in table:
         if key not in _KNOWN:
             near = get_close_matches(key, _KNOWN, 1)
@@ -113,4 +113,4 @@ def _config(table: dict[str, Any], where: str) -> Config:
     level = table.get("fail-on")
     if level is not None and level not in ("note", "warning", "error"):
         raise OptionError("bad_config", f"{where}: fail-on is {level!r}", hint="it is note, warning or error")
-    return Config(lists["select"], lists["ignore"], level, thresholds)
+    return ProjectConfig(lists["select"], lists["ignore"], level, thresholds)

@@ -9,8 +9,12 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    _Text = click.ParamType[str]
+else:  # a generic type from click 8.2 on
+    _Text = click.ParamType
 
-class FileArgument(click.ParamType):
+
+class FileArgument(_Text):
     """A text that a shell completes by the names of files, or of folders (``kind`` ``dir``)."""
 
     name = "text"

@@ -27,7 +27,7 @@ VARIANTS = ("shipped", "all_rows", "device_rows", "sound_rows", "unrounded", "jo
 
 
 @dataclass(frozen=True)
-class Figures:
+class HtaFigures:
     """What HTA says under one variant, in microseconds; None (or an empty table) where it gave no answer, see ``failed``.
 
     ``idle``: stream to category (``host_wait``, ``kernel_wait``, ``other``) to time. ``kernels``: name to ``sum``, ``mean``,
@@ -58,7 +58,7 @@ class HtaResult:
 
     version: str = ""
     error: str = ""
-    figures: dict[str, Figures] = field(default_factory=dict)
+    figures: dict[str, HtaFigures] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
 
@@ -161,9 +161,9 @@ def _line(text: str) -> str:
     return found if len(found) <= 300 else found[:299] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _figures(found: dict[str, Any]) -> Figures:
+def _figures(found: dict[str, Any]) -> HtaFigures:
     temporal, launches = found.get("temporal") or {}, found.get("launches") or {}
-    return Figures(
+    return HtaFigures(
         idle_us=temporal.get("idle"),
         compute_us=temporal.get("compute"),
         span_us=temporal.get("kernel"),

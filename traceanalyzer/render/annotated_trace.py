@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from traceanalyzer.render.json_v1 import dump
 from traceanalyzer.render.ledger import word
-from traceanalyzer.report.annotations import Annotations, CauseTrack, Mark
+from traceanalyzer.report.annotations import AnnotationMark, Annotations, CauseTrack
 from traceanalyzer.report.model import FindingRow
 
 CATEGORY = "traceanalyzer"
@@ -74,7 +74,7 @@ def _event(ph: str, tid: int, name: str, **fields: Any) -> bytes:
     return (text[:-1] + "".join("," + t for t in times) + "}").encode("ascii")
 
 
-def _thread(found: Annotations, mark: Mark) -> int:
+def _thread(found: Annotations, mark: AnnotationMark) -> int:
     order = [id(f) for f in found.report.findings]
     return _FIRST_FINDING + _LANES * order.index(id(mark.finding)) + min(mark.lane, _LANES - 1)
 
@@ -133,7 +133,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _TEXT else text[: _TEXT - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _mark(mark: Mark, number: int, place: _Place | None, tid: int) -> Iterator[bytes]:
+def _mark(mark: AnnotationMark, number: int, place: _Place | None, tid: int) -> Iterator[bytes]:
     """Yield a slice of the row's own time on the finding's track, an instant over all tracks, and a flow to the row."""
     name = f"{mark.finding.rule} {mark.finding.title}"
     args = _args(mark.finding, mark.what, mark.note) | {"at_us": mark.at_us, "number": number + 1}

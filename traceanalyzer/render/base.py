@@ -59,7 +59,7 @@ class Renderer:
         return found
 
 
-class Compared(Protocol):
+class ComparisonResult(Protocol):
     """A comparison as its renderers need it."""
 
     @property

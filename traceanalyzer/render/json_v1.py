@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Protocol
 
-from traceanalyzer.render.base import Compared, RenderSettings
+from traceanalyzer.render.base import ComparisonResult, RenderSettings
 from traceanalyzer.report.compare.model import COMPARE_SCHEMA, ComparisonData, Comparisons
 from traceanalyzer.report.model import ReportData
 
@@ -61,6 +61,6 @@ def json_report(report: ReportData, settings: RenderSettings) -> str:  # noqa: A
     return render_json(report)
 
 
-def json_comparison(results: Sequence[Compared], settings: RenderSettings) -> str:  # noqa: ARG001
+def json_comparison(results: Sequence[ComparisonResult], settings: RenderSettings) -> str:  # noqa: ARG001
     """Return the results of a comparison."""
     return render_comparison_json([r.data for r in results])

@@ -18,7 +18,7 @@ from traceanalyzer.trace.tables import Int64
 
 
 @dataclass(frozen=True)
-class Mark:
+class AnnotationMark:
     """A row a finding points at. ``what`` and ``note`` are the report's words, ``name`` that of the row in the trace.
 
     ``start_ns`` is absolute, ``at_us`` counts as the report does; ``lane`` numbers rows of one finding that lie over each other.
@@ -65,7 +65,7 @@ class Annotations:
     report: ReportData
     begin_ns: int
     end_ns: int
-    marks: list[Mark]
+    marks: list[AnnotationMark]
     findings_without_rows: list[FindingRow]
     counters: list[CounterTrack]
     no_counters: str
@@ -82,9 +82,9 @@ def annotate_report(
     causes = cause_tracks(analysis, most_steps) if analysis.clocks.state is not ClockState.DISAGREE else []
     marks = []
     for finding, shown in zip(findings, report.findings, strict=True):
-        of_finding: list[Mark] = []
+        of_finding: list[AnnotationMark] = []
         for row, words in zip(finding.evidence, shown.evidence, strict=False):
-            mark = Mark(shown, words.what, words.note, row.what, row.start_ns, row.dur_ns, words.at_us)
+            mark = AnnotationMark(shown, words.what, words.note, row.what, row.start_ns, row.dur_ns, words.at_us)
             of_finding.append(mark)
         marks += _in_lanes(of_finding)
     return Annotations(
@@ -137,7 +137,7 @@ def cause_tracks(analysis: Analysis, most: int) -> list[CauseTrack]:
     return tracks
 
 
-def _in_lanes(marks: list[Mark]) -> list[Mark]:
+def _in_lanes(marks: list[AnnotationMark]) -> list[AnnotationMark]:
     """Return the marks with a lane each: two that overlap never share one, for a viewer would nest or drop the later."""
     ends: list[int] = []
     placed = []
@@ -145,5 +145,5 @@ def _in_lanes(marks: list[Mark]) -> list[Mark]:
         end = mark.start_ns + max(mark.dur_ns or 0, 1)
         lane = next((n for n, until in enumerate(ends) if until <= mark.start_ns), len(ends))
         ends[lane : lane + 1] = [end]
-        placed.append(Mark(**{**mark.__dict__, "lane": lane}))
+        placed.append(AnnotationMark(**{**mark.__dict__, "lane": lane}))
     return placed

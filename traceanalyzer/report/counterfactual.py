@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from traceanalyzer.analysis.ledger import Timeline
+from traceanalyzer.analysis.ledger import LedgerTimeline
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.worth.changes import CHANGES, SITE
 from traceanalyzer.errors import OptionError
@@ -66,14 +66,14 @@ def counterfactual(analysis: Analysis, change: str) -> Counterfactual:
     reasons = []
     for ledger in analysis.ledgers:
         found = ledger.replay_with(change)
-        if isinstance(found, Timeline):
+        if isinstance(found, LedgerTimeline):
             return _rows(analysis, found, ledger.device)
         reasons.append(found)
     why = reasons[0] if reasons else "the trace has no device rows"
     raise OptionError("no_replay", f"{change} cannot be replayed: {why}", hint="see worth in the JSON report")
 
 
-def _rows(analysis: Analysis, found: Timeline, device: int) -> Counterfactual:
+def _rows(analysis: Analysis, found: LedgerTimeline, device: int) -> Counterfactual:
     trace = analysis.trace
     rows, calls = trace.activities, trace.calls
     zero = int(min(found.event_start.min(), found.row_start.min()))

@@ -18,7 +18,7 @@ from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.breakdown import breakdowns
 from traceanalyzer.analysis.hta_definitions import Quantities
 from traceanalyzer.analysis.pipeline import Analysis
-from traceanalyzer.peers.hta import VARIANTS, Figures, HtaResult
+from traceanalyzer.peers.hta import VARIANTS, HtaFigures, HtaResult
 from traceanalyzer.report.opinion import Cause, OpinionRow, SecondOpinion
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.names import scrub_paths, short_names
@@ -33,7 +33,7 @@ REAGGREGATED = "its table sums its own sums once there are more than 10 names (n
 BY_NAME = "kernels classified by name, not by category"
 WHOLE_GAP = "a gap goes whole to one cause; ours is split at the launch call"
 
-_Getter = Callable[[Figures], float | None]
+_Getter = Callable[[HtaFigures], float | None]
 
 
 def second_opinion(analysis: Analysis, found: HtaResult) -> SecondOpinion:
@@ -58,7 +58,7 @@ class _Comparison:
         self._analysis = analysis
         self._found = found
         self._floats, self._exact = floats, exact
-        self._shipped = found.figures.get("shipped", Figures())
+        self._shipped = found.figures.get("shipped", HtaFigures())
         self._clean: Callable[[str], str] = (lambda text: text) if analysis.options.show_paths else scrub_paths
         counts = found.counts
         dropped = f"{counts.get('dropped_rows', 0):,} of {counts.get('rows_on_streams', 0):,} rows dropped: its last ProfilerStep, and rows without a host call"
@@ -167,7 +167,7 @@ class _Comparison:
             }
             for category, title in names:
 
-                def get(figures: Figures, category: str = category, number: int = number) -> float | None:
+                def get(figures: HtaFigures, category: str = category, number: int = number) -> float | None:
                     of_stream = figures.idle.get(str(number))
                     # a category without a gap has no row in its table
                     return None if of_stream is None else (of_stream.get(category) or 0.0)
@@ -200,7 +200,7 @@ class _Comparison:
         return result
 
     def _kernel(self, name: str, shown: str, column: str, ours: float | None, exact: float | None) -> OpinionRow:
-        def get(figures: Figures) -> float | None:
+        def get(figures: HtaFigures) -> float | None:
             return figures.every_kernel.get(name, {}).get(column)
 
         in_table = self._shipped.kernels.get(name, {}).get(column)
@@ -245,7 +245,7 @@ class _Comparison:
         return [rows, delay] if delay.ours is not None or delay.theirs is not None else [rows]
 
 
-def _launch_rows(figures: Figures) -> float | None:
+def _launch_rows(figures: HtaFigures) -> float | None:
     return None if figures.launch_rows is None else float(figures.launch_rows)
 
 

@@ -7,9 +7,21 @@ instant is called is defined in docs/ledger.md.
 from traceanalyzer.analysis.ledger.classes import BUSY, DrainedBy, LedgerClass, family_of
 from traceanalyzer.analysis.ledger.device import DeviceLedger, LedgerMaker
 from traceanalyzer.analysis.ledger.items import LedgerItem, clipped, items
-from traceanalyzer.analysis.ledger.worth import ChangeWorth, Timeline, Unit, UnitKind, Worth
+from traceanalyzer.analysis.ledger.worth import ChangeWorth, LedgerTimeline, UnitKind, Worth, WorthUnit
 
 __all__ = [
-    "BUSY", "ChangeWorth", "DeviceLedger", "DrainedBy", "LedgerClass", "LedgerItem", "LedgerMaker", "Timeline", "Unit", "UnitKind",
-    "Worth", "clipped", "family_of", "items",
+    "BUSY",
+    "ChangeWorth",
+    "DeviceLedger",
+    "DrainedBy",
+    "LedgerClass",
+    "LedgerItem",
+    "LedgerMaker",
+    "LedgerTimeline",
+    "UnitKind",
+    "Worth",
+    "WorthUnit",
+    "clipped",
+    "family_of",
+    "items",
 ]  # fmt: skip

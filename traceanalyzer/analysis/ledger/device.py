@@ -14,7 +14,7 @@ import numpy as np
 from traceanalyzer.analysis.ledger.busy import busy_pieces
 from traceanalyzer.analysis.ledger.classes import DrainedBy, LedgerClass
 from traceanalyzer.analysis.ledger.head_tail import NO_STRETCH, HostStretch, after_last, before_first, recorded
-from traceanalyzer.analysis.ledger.host import NO_NAME, HostRows, Names
+from traceanalyzer.analysis.ledger.host import NO_NAME, HostNames, HostRows
 from traceanalyzer.analysis.ledger.idle import (
     IdleIntervals,
     idle_intervals,
@@ -23,7 +23,7 @@ from traceanalyzer.analysis.ledger.idle import (
     unrecorded_launches,
 )
 from traceanalyzer.analysis.ledger.sweep import cut
-from traceanalyzer.analysis.ledger.worth import Timeline, Unit, Worth
+from traceanalyzer.analysis.ledger.worth import LedgerTimeline, Worth, WorthUnit
 from traceanalyzer.analysis.recurrence import Recurrence, recurrence
 from traceanalyzer.record import record
 from traceanalyzer.trace.ordering import distinct
@@ -90,13 +90,13 @@ class DeviceLedger:
     interval: Int64
     idle: IdleIntervals
     limit_ns: int
-    names: Names
+    names: HostNames
     before_first: HostStretch = NO_STRETCH
     after_last: HostStretch = NO_STRETCH
-    unit: Unit | None = None
+    unit: WorthUnit | None = None
     unit_starts_ns: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     replay: Callable[[], Worth] = _nothing_repeats
-    replay_with: Callable[[str], Timeline | str] = _no_timeline
+    replay_with: Callable[[str], LedgerTimeline | str] = _no_timeline
     find_lines: Callable[[DeviceLedger], tuple[Int64, Int64, Int64]] = _no_lines
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 

@@ -25,7 +25,7 @@ NO_NAME, CAPTURE_NAME, LOADER_NAME = range(3)
 NO_THREAD = -1
 
 
-class Names:
+class HostNames:
     """Numbers of all names a label can have; ``text`` gives one back."""
 
     def __init__(self, trace: Trace) -> None:
@@ -82,7 +82,7 @@ class HostRows:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self.names = Names(trace)
+        self.names = HostNames(trace)
         apis = trace.apis
         self.class_of_api = np.array([api_class(a) for a in apis] or [LedgerClass.OTHER_CALL], dtype=np.int8)
         self._api_is_overhead = np.array([a in classes.OVERHEAD_NAMES for a in apis] or [False], dtype=bool)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from traceanalyzer.analysis.worth.events import Built, Kind, Parts
-from traceanalyzer.analysis.worth.replay import NEVER, Program, Wait
+from traceanalyzer.analysis.worth.events import Built, EventKind, Parts
+from traceanalyzer.analysis.worth.replay import NEVER, Program, ProgramWait
 
 SITE = "no_site:"
 CHANGES = (
@@ -26,14 +26,14 @@ def without_one_time(built: Built) -> Program:
 
 def data_at_cost(program: Program, parts: Parts) -> Program:
     """Return the program with each wait for workers as long as it was, whatever else changes: the host's own work, not theirs."""
-    fetched = [k == Kind.FETCHED for k in parts.kind]
+    fetched = [k == EventKind.FETCHED for k in parts.kind]
     return replace(
         program,
         cost=[
-            t - s if f and w == Wait.INSTANT else c
+            t - s if f and w == ProgramWait.INSTANT else c
             for c, f, w, t, s in zip(program.cost, fetched, program.wait, program.target, program.start, strict=True)
         ],
-        wait=[Wait.NONE if f else w for w, f in zip(program.wait, fetched, strict=True)],
+        wait=[ProgramWait.NONE if f else w for w, f in zip(program.wait, fetched, strict=True)],
     )
 
 
@@ -49,17 +49,17 @@ def changed(program: Program, parts: Parts, change: str, halved: list[bool]) -> 
     if change == "largest_kernel_halved":
         return replace(program, length=[n // 2 if h else n for n, h in zip(program.length, halved, strict=True)])
     if change == "no_synchronise":
-        return _without(program, [k == Kind.SYNC for k in parts.kind], 0)
+        return _without(program, [k == EventKind.SYNC for k in parts.kind], 0)
     if change == "no_copy_calls":
-        return _without(program, [k == Kind.COPY for k in parts.kind], parts.plain)
+        return _without(program, [k == EventKind.COPY for k in parts.kind], parts.plain)
     if change == "no_host_waits":
-        free = _without(program, [k == Kind.COPY for k in parts.kind], parts.plain)
-        return _without(free, [k in (Kind.SYNC, Kind.POLL) for k in parts.kind], 0)
+        free = _without(program, [k == EventKind.COPY for k in parts.kind], parts.plain)
+        return _without(free, [k in (EventKind.SYNC, EventKind.POLL) for k in parts.kind], 0)
     if change == "no_allocation":
-        free = _without(program, [k == Kind.ALLOCATION for k in parts.kind], 0)
+        free = _without(program, [k == EventKind.ALLOCATION for k in parts.kind], 0)
         return replace(free, gap=_less(free.gap, parts.allocation))
     if change == "no_data_loading":
-        free = _without(program, [k in (Kind.DATA, Kind.FETCHED) for k in parts.kind], 0)
+        free = _without(program, [k in (EventKind.DATA, EventKind.FETCHED) for k in parts.kind], 0)
         return replace(free, gap=_less(free.gap, parts.data))
     if change == "no_compile":
         return replace(program, gap=_less(program.gap, parts.compile))
@@ -70,17 +70,20 @@ def missing(parts: Parts, change: str) -> str:
     """Return why a change has nothing to change in a program, else an empty text."""
     kinds = set(parts.kind)
     if change == "launches_free" and not any(
-        k in (Kind.LAUNCH, Kind.COPY) and not o for k, o in zip(parts.kind, parts.opens_unit, strict=True)
+        k in (EventKind.LAUNCH, EventKind.COPY) and not o for k, o in zip(parts.kind, parts.opens_unit, strict=True)
     ):
         return "each unit is one launch: no host time lies between launches of a unit"
     reasons = {
-        "no_synchronise": ("no call waits for the device", Kind.SYNC in kinds),
-        "no_copy_calls": ("nothing is copied or filled", Kind.COPY in kinds),
-        "no_host_waits": ("no call waits for the device", bool(kinds & {Kind.SYNC, Kind.POLL, Kind.COPY})),
-        "no_allocation": ("nothing is allocated or freed", Kind.ALLOCATION in kinds or any(parts.allocation)),
+        "no_synchronise": ("no call waits for the device", EventKind.SYNC in kinds),
+        "no_copy_calls": ("nothing is copied or filled", EventKind.COPY in kinds),
+        "no_host_waits": (
+            "no call waits for the device",
+            bool(kinds & {EventKind.SYNC, EventKind.POLL, EventKind.COPY}),
+        ),
+        "no_allocation": ("nothing is allocated or freed", EventKind.ALLOCATION in kinds or any(parts.allocation)),
         "no_data_loading": (
             "no data-loading range is recorded",
-            bool(kinds & {Kind.DATA, Kind.FETCHED}) or any(parts.data),
+            bool(kinds & {EventKind.DATA, EventKind.FETCHED}) or any(parts.data),
         ),
         "no_compile": ("no compiler is at work", any(parts.compile)),
     }
@@ -97,14 +100,14 @@ def _without(program: Program, which: list[bool], cost: int) -> Program:
     return replace(
         program,
         cost=[min(c, cost) if w else c for c, w in zip(program.cost, which, strict=True)],
-        wait=[Wait.NONE if w else v for v, w in zip(program.wait, which, strict=True)],
+        wait=[ProgramWait.NONE if w else v for v, w in zip(program.wait, which, strict=True)],
     )
 
 
 def _launches_free(program: Program, parts: Parts) -> Program:
     """Issue each unit's launches at once: no host time after its first, but its waits and its data loading."""
     inner = [not o for o in parts.opens_unit]
-    launch = [k in (Kind.LAUNCH, Kind.COPY) for k in parts.kind]
+    launch = [k in (EventKind.LAUNCH, EventKind.COPY) for k in parts.kind]
     return replace(
         program,
         gap=[
@@ -119,6 +122,6 @@ def _everything_free(program: Program) -> Program:
     """Leave the device alone with its rows: everything is called before, nobody waits."""
     n, begin = len(program.gap), program.start[0]
     return replace(
-        program, start=[begin] * n, gap=[NEVER] * n, cost=[0] * n, wait=[Wait.NONE] * n, latency=[0] * len(program.latency),
+        program, start=[begin] * n, gap=[NEVER] * n, cost=[0] * n, wait=[ProgramWait.NONE] * n, latency=[0] * len(program.latency),
         free=[min(f, begin) for f in program.free],
     )  # fmt: skip

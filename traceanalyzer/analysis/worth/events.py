@@ -9,7 +9,7 @@ from traceanalyzer.record import record
 from traceanalyzer.trace.tables import Bool, Int64
 
 
-class Kind(IntEnum):
+class EventKind(IntEnum):
     """What a host event is, for the changes. FETCHED data comes from workers that keep their own pace."""
 
     LAUNCH = 0

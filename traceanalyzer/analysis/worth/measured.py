@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from traceanalyzer.analysis.worth.events import Events, Kind
-from traceanalyzer.analysis.worth.replay import NEVER, Program, Wait
+from traceanalyzer.analysis.worth.events import EventKind, Events
+from traceanalyzer.analysis.worth.replay import NEVER, Program, ProgramWait
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
 
@@ -41,7 +41,7 @@ class TypicalTimes(Protocol):
     def backlog(self, events: Events, order: Int64, bounds: Int64) -> list[int]: ...  # noqa: D102
 
 
-class Measured:
+class RecordedRun:
     """Walks through the recorded run once and writes down what each event and row waited for."""
 
     def __init__(
@@ -74,20 +74,20 @@ class Measured:
         last_lane: dict[int, int] = {}
         for k, kind in enumerate(self.kind):
             low, high = p.first_row[k], p.first_row[k + 1]
-            if kind in (Kind.LAUNCH, Kind.COPY):
+            if kind in (EventKind.LAUNCH, EventKind.COPY):
                 for i in range(low, high):
                     self._row(k, i, i == low, free)
                     lane = p.lane[i]
                     free[lane] = max(free[lane], self.row_end[i])
                     last_lane[p.thread[k]] = lane
-                if kind == Kind.COPY:
+                if kind == EventKind.COPY:
                     self._copy(k, high)
                 else:
                     self._launch(k, low)
-            elif kind == Kind.FETCHED:
-                p.wait[k], p.target[k] = Wait.INSTANT, self.end[k]
+            elif kind == EventKind.FETCHED:
+                p.wait[k], p.target[k] = ProgramWait.INSTANT, self.end[k]
                 p.cost[k] = min(p.cost[k], self.b.plain)
-            elif kind != Kind.DATA:
+            elif kind != EventKind.DATA:
                 self._wait(k, low, free, last_lane.get(p.thread[k]))
         lag = sorted(self.lags)[len(self.lags) // 2] if self.lags else None
         for k in self.idle_waits:
@@ -146,9 +146,9 @@ class Measured:
     def _copy(self, k: int, high: int) -> None:
         p, last = self.p, high - 1
         if self.end[k] >= self.row_end[last] - SLACK_NS:
-            p.wait[k], p.target[k], p.lag[k] = Wait.ROW_END, last, self.end[k] - self.row_end[last]
+            p.wait[k], p.target[k], p.lag[k] = ProgramWait.ROW_END, last, self.end[k] - self.row_end[last]
         elif self.end[k] >= self.row_start[last] and p.cost[k] > BLOCKED_FACTOR * self.b.plain:
-            p.wait[k], p.target[k], p.lag[k] = Wait.ROW_START, last, self.end[k] - self.row_start[last]
+            p.wait[k], p.target[k], p.lag[k] = ProgramWait.ROW_START, last, self.end[k] - self.row_start[last]
         else:
             return
         p.cost[k] = min(p.cost[k], self.b.plain)
@@ -161,30 +161,30 @@ class Measured:
         at = bisect_right(starts, self.end[k]) - 1
         if at >= 0 and on_lane[at] < low:
             started = on_lane[at]
-            p.wait[k], p.target[k], p.lag[k] = Wait.ROW_START, started, self.end[k] - self.row_start[started]
+            p.wait[k], p.target[k], p.lag[k] = ProgramWait.ROW_START, started, self.end[k] - self.row_start[started]
         p.cost[k] = self.b.plain
 
     def _wait(self, k: int, low: int, free: list[int], lane: int | None) -> None:
         p, begun, end = self.p, self.p.start[k], self.end[k]
         kind, api = self.kind[k], self.api[k]
-        target, wait, done = -1, Wait.NONE, NEVER
-        if kind == Kind.SYNC and api == ApiClass.SYNC_STREAM and lane is not None and free[lane] <= end + SLACK_NS:
-            wait, target, done = Wait.LANE, lane, free[lane]
-        elif (kind == Kind.ALLOCATION or api == ApiClass.SYNC_DEVICE) and max(free) <= end + SLACK_NS:
-            wait, done = Wait.ALL, max(free)
+        target, wait, done = -1, ProgramWait.NONE, NEVER
+        if kind == EventKind.SYNC and api == ApiClass.SYNC_STREAM and lane is not None and free[lane] <= end + SLACK_NS:
+            wait, target, done = ProgramWait.LANE, lane, free[lane]
+        elif (kind == EventKind.ALLOCATION or api == ApiClass.SYNC_DEVICE) and max(free) <= end + SLACK_NS:
+            wait, done = ProgramWait.ALL, max(free)
         else:
             row = self._latest_end(low, end + SLACK_NS)
             if row >= 0 and self.row_end[row] > begun:
-                wait, target, done = Wait.ROW_END, row, self.row_end[row]
-        if wait == Wait.NONE:
+                wait, target, done = ProgramWait.ROW_END, row, self.row_end[row]
+        if wait == ProgramWait.NONE:
             return
         if done > begun:
-            if kind == Kind.ALLOCATION and end - done > FREE_WAITS_NS:
+            if kind == EventKind.ALLOCATION and end - done > FREE_WAITS_NS:
                 return
             p.wait[k], p.target[k], p.lag[k] = wait, target, end - done
             p.cost[k] = min(p.cost[k], max(0, end - done))
             self.lags.append(max(0, end - done))
-        elif kind == Kind.SYNC:
+        elif kind == EventKind.SYNC:
             # nothing was left to wait for; with other times there may be
             p.wait[k], p.target[k] = wait, target
             self.idle_waits.append(k)

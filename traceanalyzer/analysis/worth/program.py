@@ -15,8 +15,8 @@ from traceanalyzer.analysis.ledger.classes import DATA_LOADER, LedgerClass, api_
 from traceanalyzer.analysis.ledger.host import HostRows
 from traceanalyzer.analysis.ledger.idle import LATENCY_FLOOR_NS, process_of_thread
 from traceanalyzer.analysis.ledger.lines import short_line
-from traceanalyzer.analysis.worth.events import Built, Events, Kind, Parts, Window
-from traceanalyzer.analysis.worth.measured import FREE_WAITS_NS, Measured
+from traceanalyzer.analysis.worth.events import Built, EventKind, Events, Parts, Window
+from traceanalyzer.analysis.worth.measured import FREE_WAITS_NS, RecordedRun
 from traceanalyzer.analysis.worth.replay import NEVER, Program
 from traceanalyzer.trace.launch_names import ApiClass, classify_api
 from traceanalyzer.trace.ordering import distinct
@@ -90,9 +90,9 @@ class Builder:
             & (self.cls == LedgerClass.ALLOCATION)
             & (calls.end_ns - calls.start_ns >= FREE_WAITS_NS)
         )
-        kind = np.full(len(calls), Kind.LAUNCH, dtype=np.int64)
-        kind[self.cls == LedgerClass.COPY_CALL] = Kind.COPY
-        kind[syncs], kind[frees] = Kind.SYNC, Kind.ALLOCATION
+        kind = np.full(len(calls), EventKind.LAUNCH, dtype=np.int64)
+        kind[self.cls == LedgerClass.COPY_CALL] = EventKind.COPY
+        kind[syncs], kind[frees] = EventKind.SYNC, EventKind.ALLOCATION
         at = np.flatnonzero(owning | syncs | frees)
         found = [Events(calls.start_ns[at], calls.end_ns[at], calls.thread[at].astype(np.int64), kind[at], at)]
         found.append(self._polls(np.flatnonzero(mine & self.query), at))
@@ -121,7 +121,7 @@ class Builder:
             calls.start_ns[first],
             calls.end_ns[last],
             calls.thread[first].astype(np.int64),
-            np.full(n, Kind.POLL),
+            np.full(n, EventKind.POLL),
             first,
         )
 
@@ -147,7 +147,7 @@ class Builder:
         workers, ends, _ = self._ranges_named(lambda n: n.startswith(DATA_LOADER) and "MultiProcessing" in n)
         # a long wait for workers: they cannot be quicker, whatever else the host saves
         fetched = np.isin(start, workers) & np.isin(end, ends) & (end - start >= FETCHED_NS)
-        kind = np.where(fetched, Kind.FETCHED, Kind.DATA).astype(np.int64)
+        kind = np.where(fetched, EventKind.FETCHED, EventKind.DATA).astype(np.int64)
         return Events(start, end, thread, kind, np.full(len(start), NO_ROW, dtype=np.int64))
 
     def _ranges_named(self, test) -> tuple[Int64, Int64, Int64]:  # type: ignore[no-untyped-def]
@@ -181,7 +181,7 @@ class Builder:
             lane=lane.tolist(), length=(rows.end_ns - rows.start_ns)[order].tolist(), latency=[0] * len(order), from_end=[False] * len(order),
             spacing=[0] * len(order), needs=[-1] * len(order), offset=[0] * len(order), free=free, ended=[0] * len(threads),
         )  # fmt: skip
-        measured = Measured(self, program, events, order, lane_numbers)
+        measured = RecordedRun(self, program, events, order, lane_numbers)
         measured.fill()
         place = {int(r): i for i, r in enumerate(order.tolist())}
         first_rows = [place[int(r)] for r in window.first_rows]
@@ -210,7 +210,7 @@ class Builder:
         """Return the device rows of the events, call by call in order of start, and where each event's begin."""
         rows = self.trace.activities
         place = np.full(len(self.trace.calls), -1, dtype=np.int64)
-        owning = (events.kind == Kind.LAUNCH) | (events.kind == Kind.COPY)
+        owning = (events.kind == EventKind.LAUNCH) | (events.kind == EventKind.COPY)
         place[events.call[owning]] = np.flatnonzero(owning)
         of = np.where(rows.call != NO_ROW, place[rows.call], -1)
         at = np.flatnonzero(of >= 0)
@@ -294,7 +294,7 @@ class Builder:
 
         one_time = of_calls(loads) + intervals.covered_length(low, high, *everyone)
         inside = intervals.covered_length(events.start, events.end, *everyone)
-        slow = (events.kind == Kind.LAUNCH) & (events.end - events.start > max(100_000, 20 * self.plain))
+        slow = (events.kind == EventKind.LAUNCH) & (events.end - events.start > max(100_000, 20 * self.plain))
         inside = np.where(slow, np.maximum(inside, events.end - events.start - self.plain), inside)
         found: dict[str, tuple[list[int], list[bool]]] = {}
         for site in sites:

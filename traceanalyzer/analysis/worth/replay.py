@@ -12,7 +12,7 @@ from enum import IntEnum
 from traceanalyzer.record import record
 
 
-class Wait(IntEnum):
+class ProgramWait(IntEnum):
     """What the end of a host event waits for."""
 
     NONE = 0

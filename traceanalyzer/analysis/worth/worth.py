@@ -8,10 +8,10 @@ import numpy as np
 
 from traceanalyzer import number_text
 from traceanalyzer.analysis import intervals
-from traceanalyzer.analysis.ledger import ChangeWorth, DeviceLedger, LedgerClass, Timeline, Worth, items
+from traceanalyzer.analysis.ledger import ChangeWorth, DeviceLedger, LedgerClass, LedgerTimeline, Worth, items
 from traceanalyzer.analysis.ledger.lines import short_line
 from traceanalyzer.analysis.worth.changes import CHANGES, SITE, changed, data_at_cost, missing, without_one_time
-from traceanalyzer.analysis.worth.events import Built, Kind, Window
+from traceanalyzer.analysis.worth.events import Built, EventKind, Window
 from traceanalyzer.analysis.worth.program import Builder
 from traceanalyzer.analysis.worth.replay import Program, run
 from traceanalyzer.trace.categories import RowKind
@@ -75,7 +75,7 @@ class WorthMaker:
             return Worth(why, n, period, now.period_ns, idle, replayed_idle)
         return Worth("", n, period, now.period_ns, idle, replayed_idle, self._changes(built, sites, only))
 
-    def timeline(self, ledger: DeviceLedger, units: list[Int64], change: str) -> Timeline | str:
+    def timeline(self, ledger: DeviceLedger, units: list[Int64], change: str) -> LedgerTimeline | str:
         """Return how the replayed units would run with a change, or why that cannot be said."""
         found = self.worth(ledger, units, only=(change,))
         if found.reason or found.changes[0].reason:
@@ -85,7 +85,7 @@ class WorthMaker:
         built = self.builder.build(window, [change.removeprefix(SITE)] if change.startswith(SITE) else [])
         then = _Outcome(built, changed(without_one_time(built), built.parts, change, self._largest_kernel(built)))
         row_start = np.array(then.row_start, dtype=np.int64)
-        return Timeline(
+        return LedgerTimeline(
             change, built.events.call, built.events.thread, np.array(then.event_start, dtype=np.int64), np.array(then.event_end, dtype=np.int64),
             built.rows, row_start, np.array(then.row_end, dtype=np.int64), row_start[built.first_rows],
         )  # fmt: skip
@@ -142,7 +142,7 @@ class WorthMaker:
                 continue
             programs[change] = changed(base, parts, change, halved)
             then = _Outcome(built, programs[change]).period_ns
-            if Kind.FETCHED in parts.kind and change not in ("no_data_loading", "everything_free"):
+            if EventKind.FETCHED in parts.kind and change not in ("no_data_loading", "everything_free"):
                 # did the host wait for its workers, or work at the batch itself? The trace shows the range alone
                 own = _Outcome(built, changed(data_at_cost(base, parts), parts, change, halved)).period_ns
                 if abs(own - then) > PERIOD_WITHIN * then:

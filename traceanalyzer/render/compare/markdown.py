@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from traceanalyzer.render import format as show
-from traceanalyzer.render.base import Compared, RenderSettings
+from traceanalyzer.render.base import ComparisonResult, RenderSettings
 from traceanalyzer.render.blocks import Block
 from traceanalyzer.render.compare import blocks as parts
 from traceanalyzer.render.compare import units
@@ -191,6 +191,6 @@ def _folded(title: str, body: list[str]) -> list[str]:
     return [f"<details><summary>{markdown(title, 120)}</summary>", "", *body, "</details>", ""]
 
 
-def markdown_comparison(results: Sequence[Compared], settings: RenderSettings) -> str:
+def markdown_comparison(results: Sequence[ComparisonResult], settings: RenderSettings) -> str:
     """Return the results of a comparison as one comment."""
     return render_comparison_markdown([r.data for r in results], top=settings.top or 10, command=settings.command)

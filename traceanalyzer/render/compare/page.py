@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from traceanalyzer.render.base import Compared, RenderSettings
+from traceanalyzer.render.base import ComparisonResult, RenderSettings
 from traceanalyzer.render.blocks import LADDER_TITLES, Block
 from traceanalyzer.render.compare import blocks as parts
 from traceanalyzer.render.compare import units
@@ -170,6 +170,6 @@ def _winners(data: ComparisonData) -> Block | None:
     return Block(title, columns, rows, notes=note, labels=frozenset({1, 2}))
 
 
-def page_comparison(results: Sequence[Compared], settings: RenderSettings) -> str:
+def page_comparison(results: Sequence[ComparisonResult], settings: RenderSettings) -> str:
     """Return the results of a comparison as one page."""
     return render_comparison_page([r.data for r in results], [r.figures for r in results], top=settings.top or ROWS)

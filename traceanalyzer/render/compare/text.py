@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from traceanalyzer.render import format as show
-from traceanalyzer.render.base import WIDTH, Compared, RenderSettings
+from traceanalyzer.render.base import WIDTH, ComparisonResult, RenderSettings
 from traceanalyzer.render.blocks import Block
 from traceanalyzer.render.compare import blocks as parts
 from traceanalyzer.render.compare import units
@@ -99,6 +99,6 @@ def _finding(f: FindingRow) -> list[str]:
     return lines + [f"  -> {r}" for r in f.remedy[:1]]
 
 
-def text_comparison(results: Sequence[Compared], settings: RenderSettings) -> str:
+def text_comparison(results: Sequence[ComparisonResult], settings: RenderSettings) -> str:
     """Return the results of a comparison, one after the other."""
     return render_comparison_console([r.data for r in results], top=settings.top, width=settings.width)

@@ -23,7 +23,7 @@ Samples = Mapping[tuple[str, str], Sequence[float]]
 
 
 @dataclass(frozen=True)
-class Subject:
+class BenchSubject:
     """What is measured and where."""
 
     operator: str
@@ -36,7 +36,7 @@ class Subject:
 
 
 def bench_table(
-    subject: Subject, rows: list[BenchRow], samples: Samples, versions: dict[str, str], notes: Sequence[str] = ()
+    subject: BenchSubject, rows: list[BenchRow], samples: Samples, versions: dict[str, str], notes: Sequence[str] = ()
 ) -> BenchTable:
     """Return the table of rows that have no speed-ups yet."""
     column: Column = "device" if any(r.device.p50_us is not None for r in rows) else "end-to-end"

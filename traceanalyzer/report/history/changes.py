@@ -19,7 +19,7 @@ LEAST_CHANGE = 0.01
 
 
 @dataclass(frozen=True)
-class Change:
+class LevelChange:
     """The level changes at ``index`` (the first value of the new one); levels are medians of the stretches around it."""
 
     index: int
@@ -27,7 +27,7 @@ class Change:
     after: float
 
 
-def changepoints(values: Sequence[float]) -> list[Change]:
+def changepoints(values: Sequence[float]) -> list[LevelChange]:
     """Return the changepoints of positive values, in order."""
     logs = np.log(np.asarray(values, dtype=np.float64))
     if len(logs) < 2 * LEAST_SIDE:
@@ -38,7 +38,7 @@ def changepoints(values: Sequence[float]) -> list[Change]:
     _split(logs, 0, len(logs), scatter, cuts)
     borders = [0, *sorted(cuts), len(logs)]
     levels = [float(np.exp(np.median(logs[a:b]))) for a, b in pairwise(borders)]
-    return [Change(at, levels[i], levels[i + 1]) for i, at in enumerate(borders[1:-1])]
+    return [LevelChange(at, levels[i], levels[i + 1]) for i, at in enumerate(borders[1:-1])]
 
 
 def _split(

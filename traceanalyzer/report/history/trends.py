@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from traceanalyzer.report.history.changes import Change, changepoints
+from traceanalyzer.report.history.changes import LevelChange, changepoints
 from traceanalyzer.report.history.store import Entry
 
 
@@ -17,7 +17,7 @@ class Trend:
     device: str
     entries: list[Entry]
     ratios: list[float | None]
-    changes: list[Change]
+    changes: list[LevelChange]
 
 
 def trends(entries: list[Entry]) -> list[Trend]:
