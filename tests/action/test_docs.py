@@ -41,7 +41,7 @@ def test_the_tables_name_every_input_with_its_default_and_every_output():
         spec = ACTION["inputs"][name]
         given = spec.get("default", "")
         assert default == ("required" if spec.get("required") else f"`{given}`" if given else default)
-        assert given or default in ("required", "none", "beside the summary")
+        assert given or default in ("required", "none", "next to the summary")
     assert {row[0].strip("`") for row in rows("output")} == set(ACTION["outputs"])
 
 

@@ -14,7 +14,7 @@ from traceanalyzer.trace.tables import NO_ID, NO_ROW, Bool, Int64, Trace
 
 
 @record(frozen=True)
-class Coverage:
+class LinkCoverage:
     """Linkage of the selected device rows.
 
     ``by_api`` counts device rows per API, most first. ``unknown_apis`` are those of the APIs that the launch
@@ -39,7 +39,7 @@ class Coverage:
     empty: int
 
 
-def coverage(trace: Trace, host: Launching, found: Waits, chosen: Bool, chosen_calls: Bool) -> Coverage:
+def coverage(trace: Trace, host: Launching, found: Waits, chosen: Bool, chosen_calls: Bool) -> LinkCoverage:
     """Return the coverage of the chosen device rows and host calls."""
     rows, calls = trace.activities, trace.calls
     linked = chosen & found.linked
@@ -55,7 +55,7 @@ def coverage(trace: Trace, host: Launching, found: Waits, chosen: Bool, chosen_c
     lost_head = int(np.count_nonzero(calls.start_ns[lost] < calls.start_ns[owning].min())) if len(owning) else 0
     memory = np.isin(calls.api_class, [ApiClass.MEMCPY, ApiClass.MEMSET])
     named = {a for a in apis if calls.api_class[np.flatnonzero(calls.api == a)[0]] == ApiClass.OTHER}
-    return Coverage(
+    return LinkCoverage(
         rows=int(np.count_nonzero(chosen)),
         linked=int(np.count_nonzero(linked)),
         launches=int(np.count_nonzero(np.bincount(rows.call[linked & (rows.call != NO_ROW)]))),

@@ -11,7 +11,7 @@ from traceanalyzer import number_text
 from traceanalyzer.analysis import clocks as clock_analysis
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.clocks import Clocks, ClockState
-from traceanalyzer.analysis.coverage import Coverage, coverage
+from traceanalyzer.analysis.coverage import LinkCoverage, coverage
 from traceanalyzer.analysis.graphs import ReplayFacts, graph_replays, in_graph
 from traceanalyzer.analysis.idle import IdleFacts, idle_facts
 from traceanalyzer.analysis.iterations import find_iterations, step_iterations
@@ -75,7 +75,7 @@ class Analysis:
     copies: list[KernelFacts]
     replays: list[ReplayFacts]
     replay_queues: list[QueueVerdict]
-    coverage: Coverage
+    coverage: LinkCoverage
     machines: list[MachineSymbols]
     operations: list[OpFacts]
     no_operations: str
@@ -161,7 +161,7 @@ def _no_operations(reason: str, replays: bool) -> str:
 
 
 def _devices(
-    trace: Trace, found: Waits, chosen: Chosen, linkage: Coverage, threads: list[ThreadDispatch],
+    trace: Trace, found: Waits, chosen: Chosen, linkage: LinkCoverage, threads: list[ThreadDispatch],
     queue_of: Callable[[Int64], QueueVerdict], options: AnalysisOptions,
 ) -> list[DeviceFacts]:  # fmt: skip
     rows = trace.activities
@@ -178,7 +178,7 @@ def _devices(
 
 
 def _temper(
-    queue: QueueVerdict, idle: IdleFacts, linkage: Coverage, threads: list[ThreadDispatch], options: AnalysisOptions
+    queue: QueueVerdict, idle: IdleFacts, linkage: LinkCoverage, threads: list[ThreadDispatch], options: AnalysisOptions
 ) -> QueueVerdict:
     """Take back a device-wide "cpu-bound" that starvation alone does not carry (TA201's false positives)."""
     if queue.state is not QueueState.CPU_BOUND:
@@ -209,7 +209,7 @@ def _regular(threads: list[ThreadDispatch]) -> bool:
     return middle is not None and spread is not None and len(gaps) >= 2 and spread <= 0.25 * middle
 
 
-def _link_doubt(linkage: Coverage, options: AnalysisOptions) -> str:
+def _link_doubt(linkage: LinkCoverage, options: AnalysisOptions) -> str:
     if linkage.rows and linkage.unlinked / linkage.rows > options.threshold("lost_share"):
         return f"{linkage.unlinked} of {linkage.rows} device rows have no launch in the trace"
     return ""

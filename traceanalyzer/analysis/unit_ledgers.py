@@ -9,7 +9,7 @@ import numpy as np
 
 from traceanalyzer.analysis import intervals
 from traceanalyzer.analysis.iterations import Iterations
-from traceanalyzer.analysis.ledger import DeviceLedger, Unit, UnitKind, clipped
+from traceanalyzer.analysis.ledger import DeviceLedger, UnitKind, WorthUnit, clipped
 from traceanalyzer.analysis.ledger.worth import STEP_KERNELS
 from traceanalyzer.analysis.operations import OpFacts
 from traceanalyzer.analysis.ranges import PROFILER_STEP
@@ -125,18 +125,18 @@ def _starts_on(trace: Trace, device_of_lane: Int64, device: int) -> Int64:
     return np.asarray(rows.start_ns[device_of_lane[rows.lane] == device])
 
 
-def _unit(found: _Candidate, on_device: Int64) -> Unit:
+def _unit(found: _Candidate, on_device: Int64) -> WorthUnit:
     """Return what the times are called. A range that is one part of what goes on from one to the next is a step's, not the whole of it."""
     iterations, kernels = found.what.iterations, found.what.kernels
     name, ranged = iterations.name, iterations.windows is not None
     if name.startswith(PROFILER_STEP) or (not ranged and kernels >= STEP_KERNELS):
-        return Unit(UnitKind.STEP, name, kernels)
+        return WorthUnit(UnitKind.STEP, name, kernels)
     if not ranged and kernels > 1:
-        return Unit(UnitKind.ITERATION, name, kernels)
+        return WorthUnit(UnitKind.ITERATION, name, kernels)
     low, high = np.searchsorted(on_device, (found.starts[0], found.starts[-1]))
     own = found.count - len(found.units[-1])
     part = ranged and own < _WHOLE * int(high - low)
-    return Unit(UnitKind.STEP if part else UnitKind.CALL, name, kernels)
+    return WorthUnit(UnitKind.STEP if part else UnitKind.CALL, name, kernels)
 
 
 def _places(ledgers: list[DeviceLedger], devices: Int64) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from traceanalyzer.analysis.clocks import ClockState
-from traceanalyzer.analysis.ledger import LedgerClass, Unit, UnitKind
+from traceanalyzer.analysis.ledger import LedgerClass, UnitKind, WorthUnit
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.causes import DeviceCauses
@@ -134,7 +134,7 @@ def exception_params(device: DeviceCauses, mask: Bool) -> dict[str, Param]:
     return {"few": len(few), "few_longest_ns": int(few[0]), "few_share": round(int(few.sum()) / device.ns(mask), 6)}
 
 
-def _unit(unit: Unit | None) -> str:
+def _unit(unit: WorthUnit | None) -> str:
     """Return what is replayed as a parameter: ``step:``, ``call:NAME`` or ``iteration:KERNELS``."""
     if unit is None:
         return ""

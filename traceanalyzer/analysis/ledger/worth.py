@@ -22,7 +22,7 @@ STEP_KERNELS = 50
 
 
 @record(frozen=True)
-class Unit:
+class WorthUnit:
     """What is replayed: ``name`` is that of the operation, ``kernels`` how many kernels one has (rounded)."""
 
     kind: UnitKind
@@ -79,7 +79,7 @@ class Worth:
 
 
 @record(frozen=True)
-class Timeline:
+class LedgerTimeline:
     """Host events and device rows of the replayed units as they would be with a change; times in nanoseconds.
 
     ``call`` is the row of ``trace.calls`` of each event, NO_ROW for data loading; ``thread`` numbers ``trace.threads``; ``row`` are
