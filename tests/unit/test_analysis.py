@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +15,7 @@ from tests.builders import trace
 from tests.kineto_writer import document, to_json
 from tests.queue_sim import Machine
 from traceanalyzer.analysis.pipeline import analyse
+from traceanalyzer.api import report_of
 
 
 def analysed(tmp_path, builder):
@@ -271,3 +275,21 @@ def test_copies_that_keep_the_device_busy_are_not_cpu_bound(tmp_path):
         built.memcpy(at, at + 10, 200).call(at + 240, at + 250, 10)
     data = report(tmp_path, built)
     assert data.devices[0].queue != "cpu-bound"
+
+
+def test_a_trace_is_let_go_with_its_report_and_no_search_for_cycles(tmp_path):
+    """The command line does not look for cycles: a folder of runs would be in memory as a whole."""
+    made = trace()
+    for i in range(40):
+        made.call(100 * i, 100 * i + 8, 12)
+    read = ta.read(made.write(tmp_path / "t.json"))
+    held = weakref.ref(read)
+    gc.collect()
+    gc.disable()
+    try:
+        data = report_of(read).data
+        del read
+        assert data.kernels
+        assert held() is None
+    finally:
+        gc.enable()

@@ -7,6 +7,7 @@ owns what the host does behind it until it has launched again, unless that has a
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -412,7 +413,9 @@ def causes(analysis: Analysis) -> list[DeviceCauses]:
     """Return the causes of each device that has a ledger."""
     kept = analysis.__dict__.get("_causes")
     if kept is None:
-        kept = [DeviceCauses(analysis, ledger) for ledger in analysis.ledgers]
+        # a copy, or the analysis would hold itself: a process that does not look for cycles would never let the trace go
+        own = replace(analysis)
+        kept = [DeviceCauses(own, ledger) for ledger in analysis.ledgers]
         # a cached property of the frozen analysis in all but place: it belongs to the rules
         analysis.__dict__["_causes"] = kept
     return list(kept)
