@@ -16,10 +16,12 @@ from traceanalyzer.capture.bench import BenchAsked, bench
 from traceanalyzer.doctor.example import captured
 from traceanalyzer.render.base import RenderSettings, render
 from traceanalyzer.render.formats import BENCH, FLEET_QUERY, RANKS
+from traceanalyzer.render.ledger import BUSY
 from traceanalyzer.render.page.assets import page_assets
 from traceanalyzer.render.page.capture import capture_page
 from traceanalyzer.render.page.history import history_page
 from traceanalyzer.render.page.sheet import Bar, BarPiece, Bars, Part, Sheet, sheet_page
+from traceanalyzer.render.ranks import ledgers
 from traceanalyzer.report.fleet import QueryResult
 from traceanalyzer.report.history.store import Entry
 from traceanalyzer.report.history.trends import trends
@@ -113,3 +115,16 @@ def test_a_bench_draws_intervals_and_its_headline_names_the_wrong_result_and_the
     assert "<title>msda decoder: " in page and "the result of forward fp16 compiled is wrong" in page
     assert "losses of triton: backward fp32 0.81x" in page and page.count('<li class="wrong">') == 1
     assert page.count("<caption") == page.count("<table")
+
+
+def test_a_rank_whose_clocks_disagree_has_no_zero_for_causes_that_are_not_known(tmp_path):
+    found = ranks(write_job(tmp_path / "job", 3), hta=False)
+    idle = {k: v for k, v in found.ranks[1].ledger.items() if k in BUSY} | {"idle": found.ranks[1].idle_us}
+    causes = {k: v for k, v in found.ranks[0].ledger.items() if k in BUSY} | {"host_op": found.ranks[0].idle_us}
+    rows = [replace(r, ledger=idle if r.rank == 1 else causes) for r in found.ranks]
+    block = ledgers(replace(found, ranks=rows), 10)
+    assert block is not None
+    cells = {row[0][0]: dict(zip(block.columns, row, strict=True)) for row in block.rows}
+    assert cells["1"].get("host operator", "n/a") == "n/a" and cells["0"].get("idle", "n/a") == "n/a"
+    page = render(RANKS, "html", replace(found, ranks=rows))
+    assert "0 % to" not in re.search(r'<ul class="legend">.*?</ul>', page, re.S)[0]

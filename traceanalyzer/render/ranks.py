@@ -14,6 +14,8 @@ from traceanalyzer.render.markdown import pipe_table
 from traceanalyzer.report.ranks import RankRow, RanksData
 
 _CLASS_SHARE, _CLASSES = 0.02, 6
+IDLE = "idle"
+"""The class of idle time whose causes are not known, as host and device clocks disagree."""
 _ROWS, _MISSING, _LOST, _FILE = 64, 32, 20, 16
 
 
@@ -88,10 +90,16 @@ def ledgers(report: RanksData, top: int) -> Block | None:
     classes = [c for c in BUSY if c in large] + [c for c in large if c not in BUSY]
     cells = []
     for r in rows[:top]:
-        shares = [r.ledger.get(c, 0.0) / r.span_us for c in classes]
-        cells.append([row_name(r), *map(show.percent, [*shares, max(0.0, 1 - sum(shares))])])
+        shares = {c: r.ledger.get(c, 0.0) / r.span_us for c in classes if knows(r, c)}
+        rest = show.percent(max(0.0, 1 - sum(shares.values())))
+        cells.append([row_name(r), *(show.percent(shares.get(c)) for c in classes), rest])
     columns = ["rank (device)", *map(word, classes), "other"]
     return Block("Where each rank's time went (share of its device's span)", columns, cells)
+
+
+def knows(row: RankRow, cls: str) -> bool:
+    """Return whether a row's ledger tells a class: without causes it has ``idle`` alone, with them it has no ``idle``."""
+    return cls in BUSY or (cls == IDLE) == (IDLE in row.ledger)
 
 
 REASONS = {

@@ -97,13 +97,18 @@ def _bars(report: RanksData) -> Bars | None:
     order = [c for c in BUSY if c in shares] + sorted(
         (c for c in shares if c not in BUSY), key=lambda c: -max(shares[c])
     )
-    name = partial(_name, report)
-    bars = [
-        Bar(f"rank {name(r)}", f"{show.percent(r.busy_us / r.span_us)} busy of {show.duration(r.span_us)}", _pieces(r, order, longest), a, "late" if r.straggler else "")
-        for r, a in rows
-    ]  # fmt: skip
+    bars = []
+    for r, anchor in rows:
+        name = _name(report, r)
+        label = f"rank {name}" if r.rank is not None else name.removeprefix("? ")
+        value = f"{show.percent(r.busy_us / r.span_us)} busy of {show.duration(r.span_us)}"
+        bars.append(Bar(label, value, _pieces(r, order, longest), anchor, "late" if r.straggler else ""))
     large = sorted(order, key=lambda c: -max(shares[c]))[:_LEGEND]
-    legend = [(_kind(c), f"{word(c)} {_range(shares[c], len(rows))}") for c in order if c in large]
+    legend = [
+        (_kind(c), f"{word(c)} {_range(shares[c], sum(cells.knows(r, c) for r, _ in rows))}")
+        for c in order
+        if c in large
+    ]
     return Bars(
         "each rank's device from its first row to its last, on one axis; busy first, then why it was idle",
         bars,
