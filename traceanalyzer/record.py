@@ -23,7 +23,7 @@ else:
         return partial(_made, frozen)
 
 
-def _made(frozen: bool, cls: type) -> type:
+def _made(frozen: bool, cls: type) -> Any:
     cls.__doc__ = cls.__doc__ or cls.__name__  # else its signature would be worked out
     made: Any = dataclass(init=False, repr=False, eq=False)(cls)
     own = fields(made)

@@ -18,7 +18,7 @@ from traceanalyzer.analysis.ledger.sweep import NOTHING, Layer, Pieces, cut, inn
 from traceanalyzer.record import record
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.ordering import distinct
-from traceanalyzer.trace.tables import Bool, Int8, Int64, Trace
+from traceanalyzer.trace.tables import Bool, Int8, Int32, Int64, Trace
 
 _SPECIAL = ("", "graph capture", classes.DATA_LOADER)
 NO_NAME, CAPTURE_NAME, LOADER_NAME = range(3)
@@ -65,9 +65,9 @@ class _Rows:
 
     start: Int64
     end: Int64
-    thread: Int64
+    thread: Int32 | Int64
     cls: Int8
-    name: Int64
+    name: Int32 | Int64
 
     def take(self, mask: Bool | Int64) -> _Rows:
         return _Rows(self.start[mask], self.end[mask], self.thread[mask], self.cls[mask], self.name[mask])
@@ -100,8 +100,8 @@ class HostRows:
             n = len(table)
             result.append(
                 _Rows(
-                    table.start_ns, table.end_ns, table.thread.astype(np.int64),
-                    np.full(n, LedgerClass.HOST_OP, dtype=np.int8), table.name.astype(np.int64),
+                    table.start_ns, table.end_ns, table.thread,
+                    np.full(n, LedgerClass.HOST_OP, dtype=np.int8), table.name,
                 )
             )  # fmt: skip
         return result
@@ -117,7 +117,7 @@ class HostRows:
         parts.append((calls.start_ns[mine], calls.end_ns[mine], calls.api[mine].astype(np.int64) + self.names.apis))
         for rows in self._named:
             at = is_name[rows.name] if len(rows.name) else np.empty(0, dtype=bool)
-            parts.append((rows.start[at], rows.end[at], rows.name[at] + self.names.rows))
+            parts.append((rows.start[at], rows.end[at], rows.name[at].astype(np.int64) + self.names.rows))
         start, end, name = (np.concatenate([p[i] for p in parts]) for i in range(3))
         return innermost(start, end, name)
 
@@ -174,8 +174,8 @@ class HostRows:
     def _calls(self) -> _Rows:
         calls = self._trace.calls
         rows = _Rows(
-            calls.start_ns, calls.end_ns, calls.thread.astype(np.int64), self.class_of_api[calls.api],
-            calls.api.astype(np.int64) + self.names.apis,
+            calls.start_ns, calls.end_ns, calls.thread, self.class_of_api[calls.api],
+            calls.api + self.names.apis,
         )  # fmt: skip
         return rows.take(~self._api_is_overhead[calls.api]) if self._api_is_overhead.any() and len(calls) else rows
 
@@ -205,8 +205,8 @@ class HostRows:
         order = np.argsort(asked.start, kind="stable")
         frames = self._trace.python.touching(*_union(asked.start[order], asked.end[order]), of_names)
         return _Rows(
-            frames.start_ns, frames.end_ns, frames.thread.astype(np.int64),
-            np.full(len(frames), LedgerClass.PYTHON, dtype=np.int8), frames.name.astype(np.int64) + self.names.frames,
+            frames.start_ns, frames.end_ns, frames.thread,
+            np.full(len(frames), LedgerClass.PYTHON, dtype=np.int8), frames.name + self.names.frames,
         )  # fmt: skip
 
     @cached_property
@@ -243,7 +243,7 @@ class HostRows:
         rest = rest.take((thread[rest.of] >= 0) & (thread[rest.of] != busiest))
         later, _ = _held(rest, np.full(len(rest.of), busiest, dtype=np.int64), users, innermost)
         every = _joined_pieces([held, later])
-        return Pieces(every.start, every.end, every.of, users.name[every.row])
+        return Pieces(every.start, every.end, every.of, users.name[every.row].astype(np.int64))
 
     def labels(self, start: Int64, end: Int64, thread: Int64, other: Int64) -> Labels:
         """Return what each thread did in its interval; where it has no row, what the ``other`` thread did.
@@ -280,7 +280,7 @@ class HostRows:
             rows = self._frames(asked) if known is None else known
             if len(rows.start):
                 held, rest = _held(asked, threads[asked.of], rows, sweep)
-                found.append((held, rows.cls[held.row], rows.name[held.row]))
+                found.append((held, rows.cls[held.row], rows.name[held.row].astype(np.int64)))
                 asked = rest
         return asked
 
