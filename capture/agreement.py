@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from traceanalyzer import number_text
 from traceanalyzer.capture.criterion import DEVICE_SHARE, agree, graph_expected_us
 from traceanalyzer.trace.sidecar import Agreement, Calibration, ProtocolResult
 
@@ -26,8 +27,11 @@ def agreement(results: Sequence[ProtocolResult], calibration: Calibration) -> Ag
     kernels, calls = _number(own, "kernels_per_call", 1.0), int(_number(graph, "graph_calls", 1.0))
     wanted = graph_expected_us(own.p50_us, kernels, calls, calibration)
     share = (graph.p50_us - wanted) / wanted
-    gaps = f" and {wanted - own.p50_us:.3f} us of calibrated gaps" if wanted > own.p50_us else ""
-    numbers = f"self-time {own.p50_us:.3f} us{gaps}, unrolled graph {graph.p50_us:.3f} us per call ({share:+.1%})"
+    gaps = (
+        f" and {number_text.duration(1000 * (wanted - own.p50_us))} of calibrated gaps" if wanted > own.p50_us else ""
+    )
+    itself, unrolled = number_text.duration(1000 * own.p50_us), number_text.duration(1000 * graph.p50_us)
+    numbers = f"self-time {itself}{gaps}, unrolled graph {unrolled} per call ({number_text.change(share)})"
     if agree(graph.p50_us, wanted, DEVICE_SHARE, calibration):
         return Agreement(True, share, f"{numbers}: they agree")
     if share > 0:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from traceanalyzer import number_text
 from traceanalyzer.capture.job import Job
 from traceanalyzer.capture.place import TRACE_NAME
 from traceanalyzer.capture.precision import MOST_RUNS, half_width, next_calls
@@ -256,8 +257,8 @@ def _precisely(
         more = max((n for n in wanted if n is not None), default=None)
         if more is None or attempt + 1 == MOST_RUNS or seconds - (now() - begun) < LEAST_S:
             for label, h in wide.items():
-                reached = "no interval" if h is None else f"{h:.1%}"
-                note = f"wanted within {asked.precision:.1%}, reached {reached} with {calls} calls per protocol"
+                reached = "no interval" if h is None else number_text.percent(h)
+                note = f"wanted within {number_text.percent(asked.precision)}, reached {reached} with {calls} calls per protocol"
                 kept[label] = replace(kept[label], notes=[*kept[label].notes, note])
             return
         before, calls = dict(half), more

@@ -88,8 +88,11 @@ def _judge(found: Measured, config: pytest.Config, key: str) -> None:
     slower = interval[0] if interval is not None else found.time_us
     upper = (earlier.get("ci95_us") or [then, then])[1]
     if isinstance(then, (int, float)) and then > 0 and slower > limit * then and slower > upper:
+        from traceanalyzer import number_text
+
         pytest.fail(
-            f"slower: {found.time_us:.4g} us, was {then:.4g} us ({found.time_us / then - 1:+.1%}; the limit is {limit - 1:.0%})",
+            f"slower: {number_text.duration(1000 * found.time_us)}, was {number_text.duration(1000 * then)} ({number_text.change(found.time_us / then - 1)}; "
+            f"the limit is {number_text.percent(limit - 1)})",
             pytrace=False,
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from traceanalyzer import number_text
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.steadiness import changepoint
 from traceanalyzer.capture import agreement, correctness
@@ -330,7 +331,7 @@ class Session:
             slope, change = trend(samples), changepoint(samples, 0.1)
             reason = f"{key} {slope} over its {len(samples)} readings" if slope else ""
             if change is not None and not slope:
-                reason = f"{key} changes from {change.before / 1000:.1f} to {change.after / 1000:.1f} us after {change.at} of {len(samples)} readings"
+                reason = f"{key} changes from {number_text.duration(change.before)} to {number_text.duration(change.after)} after {change.at} of {len(samples)} readings"
             if reason:
                 self.record = replace(self.record, warm_up=replace(self.record.warm_up, steady=False, reason=reason))
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from traceanalyzer import number_text
 from traceanalyzer.analysis.steadiness import changepoint, drift, slow_head
 from traceanalyzer.capture.device import Call, Device
 from traceanalyzer.trace.sidecar import WarmUp
@@ -66,19 +67,29 @@ def _steady(times: list[int]) -> tuple[bool, str]:
                 f"only {len(rest)} calls behind the slow ones fitted into the time for warm-up; {_FEW} are needed to tell",
             )
         apart = max(rest) / min(rest) - 1
-        return (True, "") if apart <= _FEW_APART else (False, f"the last {len(rest)} calls lie {apart:.0%} apart")
+        return (
+            (True, "")
+            if apart <= _FEW_APART
+            else (False, f"the last {len(rest)} calls lie {number_text.percent(apart)} apart")
+        )
     window = np.array(times[-_WINDOW:], dtype=np.int64)
     level = float(np.median(window))
     # host clocks jitter by microseconds, so that short calls need more than a twentieth of their time
     if (head := slow_head(window)) is not None and head.first - head.steady > 2000:
-        return False, f"the level still falls: {head.first / 1000:.1f} us, then {head.steady / 1000:.1f} us"
+        return (
+            False,
+            f"the level still falls: {number_text.duration(head.first)}, then {number_text.duration(head.steady)}",
+        )
     change = changepoint(window, 0.1)
     if change is not None and abs(change.after - change.before) > 2000:
-        return False, f"the level still changes: {change.before / 1000:.1f} us, then {change.after / 1000:.1f} us"
+        return (
+            False,
+            f"the level still changes: {number_text.duration(change.before)}, then {number_text.duration(change.after)}",
+        )
     half = _WINDOW // 2
     early, late = float(np.median(window[:half])), float(np.median(window[half:]))
     if len(times) < _LONG and abs(early - late) > max(0.2 * level, 2000):
-        return False, f"the level still changes: {early / 1000:.1f} us, then {late / 1000:.1f} us"
+        return False, f"the level still changes: {number_text.duration(early)}, then {number_text.duration(late)}"
     # many calls whose short windows scatter are steady, unless they go one way
     slope = trend(np.array(times[-_LONG:], dtype=np.int64))
     return (
@@ -95,5 +106,5 @@ def trend(times_ns: npt.NDArray[np.int64]) -> str:
         # a straight line would end below nothing: the fall is steep, then flat
         quarter = len(times_ns) // 4
         first, last = float(np.median(times_ns[:quarter])), float(np.median(times_ns[-quarter:]))
-        return f"falls from {first / 1000:.1f} us to {last / 1000:.1f} us"
-    return f"{'rises' if found.total > 0 else 'falls'} by {abs(found.total):.0%}"
+        return f"falls from {number_text.duration(first)} to {number_text.duration(last)}"
+    return f"{'rises' if found.total > 0 else 'falls'} by {number_text.percent(abs(found.total))}"

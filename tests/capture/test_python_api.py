@@ -99,7 +99,7 @@ def test_the_fixture_fails_what_is_wrong_suspect_or_slower(pytester):
         pytester, 60_000, "--ta-compare", "times.json", "--ta-allow-suspect", "-k", "test_sound or test_suspect"
     )
     again.assert_outcomes(passed=1, failed=1)
-    again.stdout.fnmatch_lines(["*slower: 60 us, was 50 us (+20.0%; the limit is 5%)*"])
+    again.stdout.fnmatch_lines(["*slower: 60 us, was 50 us (+20 %; the limit is 5.0 %)*"])
     assert run(pytester, 51_000, "--ta-compare", "times.json", "-k", "test_sound").ret == 0
 
 

@@ -61,7 +61,7 @@ def test_a_level_that_changes_during_the_readings_takes_the_steadiness_back(tmp_
         device.op([(40_000 if len(calls) < 300 else 80_000, 10_000)])()
 
     record = session(tmp_path, throttled, device).operation
-    assert not record.warm_up.steady and "changes from 60.0 to 100.0 us" in record.warm_up.reason
+    assert not record.warm_up.steady and "changes from 60 us to 100 us" in record.warm_up.reason
 
 
 def test_times_that_only_rise_are_called_unsteady(tmp_path):

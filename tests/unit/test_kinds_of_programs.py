@@ -197,7 +197,7 @@ def _retry(p, _):
 
 
 LIMITED = {
-    "parameters gathered behind the layer before": (lambda: sharded(prefetched=False), "TA310", ("AllGather", "Prefetch")),
+    "parameters gathered behind the layer before": (lambda: sharded(prefetched=False), "TA310", ("AllGather", "Start it earlier")),
     "all-reduce on the stream of the compute": (tensor_parallel, "TA310", ("AllReduce",)),
     "a stage waits for the one before": (pipeline_stage, "TA310", ("SendRecv", "neighbouring stage")),
     "a scheduler between tokens": (decoding, "TA302", ("cudaEventSynchronize", "Launch the next step before")),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from traceanalyzer import number_text
 from traceanalyzer.commands.files import FILE
 from traceanalyzer.commands.limits import limit_options
 from traceanalyzer.commands.output import refuse_input_as_output
@@ -93,7 +94,7 @@ def _write_counterfactual(tables: Trace, change: str, options: AnalysisOptions, 
     size = write_stream(render_counterfactual(found), output)
     click.echo(
         f"{terminal(Path(output).name)}: {size:,} bytes; {found.units} units as they would be with {terminal(found.change)}: "
-        f"{found.period_us:,.3f} us from unit to unit, recorded {found.now_us:,.3f} us",
+        f"{number_text.duration(1000 * found.period_us)} from unit to unit, recorded {number_text.duration(1000 * found.now_us)}",
         err=True,
     )
 

@@ -182,7 +182,7 @@ def overlap_of(analysis: Analysis) -> str:
     if "sendrecv" in largest:
         return "shorten the waits for the neighbouring stage: more micro-batches, an interleaved schedule, equal stages"
     if "allgather" in largest or "reducescatter" in largest:
-        return "prefetch the next layer's parameters while this one computes (FSDP: forward_prefetch, backward_prefetch), or shard less"
+        return "start it earlier, beside compute (FSDP: forward_prefetch, backward_prefetch), or send less"
     if "alltoall" in largest:
         return "overlap it with the compute of another micro-batch, or balance the experts"
     return "overlap it with compute (larger or earlier buckets), or send less"

@@ -12,6 +12,8 @@ from traceanalyzer.report.model import LedgerItemRow, LedgerRow, ReportData
 
 CAUSES, BARS = 5, 4
 _CAUSE_SHARE = 0.005
+_LEAST = 0.0005
+"""Less is shown as nothing."""
 _LEGEND_SHARE = 0.02
 _LEGEND = 6
 _MARGIN_SHARE = 0.1
@@ -85,7 +87,10 @@ def _legend(row: LedgerRow) -> list[tuple[str, float]]:
     order = [c for c in BUSY if c in row.classes] + [c for c in row.classes if c not in BUSY]
     shares = [(c, row.classes[c] / row.span_us) for c in order]
     # of a device that hardly computes the share of its compute is the first thing to know
-    shown = [(c, share) for c, share in shares if share >= _LEGEND_SHARE or c == "compute"]
+    # and what else keeps the device busy is told apart, so that the shares explain how busy it is
+    shown = [
+        (c, share) for c, share in shares if share >= _LEGEND_SHARE or c == "compute" or (c in BUSY and share >= _LEAST)
+    ]
     if len(shown) > _LEGEND:
         least = sorted((share for _, share in shown), reverse=True)[_LEGEND - 1]
         shown = [(c, share) for c, share in shown if share >= least or c == "compute"]
@@ -97,7 +102,7 @@ def legend(row: LedgerRow) -> list[str]:
     shown = _legend(row)
     parts = [f"{WORDS[c][0] if c in WORDS else OTHER} {word(c)} {show.percent(share)}" for c, share in shown]
     rest = 1 - sum(share for _, share in shown)
-    return [*parts, *([f"{OTHER} other {show.percent(rest)}"] if rest >= 0.0005 else [])]
+    return [*parts, *([f"{OTHER} other {show.percent(rest)}"] if rest >= _LEAST else [])]
 
 
 def _wrapped(parts: list[str], width: int) -> list[str]:
