@@ -159,7 +159,7 @@ def _verdict(
     if clocks.state is ClockState.DISAGREE:
         return unknown(f"host and device clocks disagree by {clocks.skew_ns / 1000:.1f} us or more")
     if n < 2:
-        return unknown(f"only {n} launch{'es' if n != 1 else ''} with a predecessor on the stream")
+        return unknown(f"{'only one' if n else 'no'} launch has a predecessor on the stream")
     half, little = options.threshold("starved_fraction"), options.threshold("full_fraction")
     if (met_empty + late) / n >= half:
         state = QueueState.CPU_BOUND

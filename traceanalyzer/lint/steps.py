@@ -190,15 +190,15 @@ class StepReader(cst.CSTVisitor):
 
     def visit_Assign(self, node: cst.Assign) -> bool:
         targets, value = node.targets[0].target, node.value
-        pairs = [(targets, value)]
+        pairs: list[tuple[cst.BaseExpression, cst.BaseExpression]] = [(targets, value)]
         if (
             isinstance(targets, cst.Tuple)
             and isinstance(value, cst.Tuple)
             and len(targets.elements) == len(value.elements)
         ):
             pairs = [(t.value, v.value) for t, v in zip(targets.elements, value.elements, strict=True)]
-        for target, part in pairs:
-            self._target = plain(target)
+        for name, part in pairs:
+            self._target = plain(name)
             part.visit(self)
         self._target = ""
         for target in node.targets:

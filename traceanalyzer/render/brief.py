@@ -194,7 +194,7 @@ def not_judged(report: ReportData) -> str:
 
 def footer(report: ReportData) -> Line:
     """Return the last line: version, and how to see everything."""
-    if any(r.grade for r in (*report.kernels, *report.ops)):
+    if any(k.grade for k in report.kernels) or any(op.grade for op in report.ops):
         return Line(f"traceanalyzer {report.version}; all: --full, --section NAME; P proven, D derived, H hint", "dim")
     return Line(f"traceanalyzer {report.version}; everything: --full; one part: --section NAME", "dim")
 

@@ -28,6 +28,7 @@ References
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,7 +38,7 @@ from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import kernel, launch
-from traceanalyzer.doctor.finding import Param, Severity
+from traceanalyzer.doctor.finding import Finding, Param, Severity
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.remedies import graph_of
@@ -91,6 +92,12 @@ class DeviceGaps(LedgerRule):
         lengths = _lengths(device, mask)
         long = lengths[lengths >= analysis.options.threshold(LONG_GAP_US) * 1000]
         return Severity.WARNING if 2 * long.sum() >= lengths.sum() else Severity.NOTE
+
+    def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
+        """Return the finding of one device; a graph is no advice where most of the gaps lie inside of one."""
+        found = super().judged(analysis, device, mask)
+        inside = device.ns(mask & (device.ledger.cls == LedgerClass.INSIDE_LAUNCH))
+        return replace(found, remedy=found.remedy[:1]) if 2 * inside > device.ns(mask) else found
 
     def more(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> dict[str, Param]:  # noqa: ARG002 - one signature for all
         """Return the length of the typical gap."""

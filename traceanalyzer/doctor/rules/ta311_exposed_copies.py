@@ -57,11 +57,17 @@ def _steps(overlapped: bool) -> tuple[dict[str, Any], ...]:
     period = 510 if overlapped else 810
     for i in range(20):
         at = period * i
-        copies: tuple[dict[str, Any], ...] = memcpy(at, at + 10, 300, 10 * i + 1, 3, "HtoD (Pinned -> Device)")
+        copies: tuple[dict[str, Any], ...] = memcpy(at, at + 10, 300, 100 * i + 1, 3, "HtoD (Pinned -> Device)")
         if overlapped:
             copies = tuple(e | {"tid": 20} if e["cat"] == "gpu_memcpy" else e for e in copies)
         begin = at + 5 if overlapped else at + 311
-        events += [*copies, launch(at + 4, 10 * i + 2), kernel(begin, 500, 10 * i + 2, "train")]
+        # ten launches: a call of a few is a kernel under test, whose copies belong to it
+        for k in range(10):
+            events += [
+                launch(at + 5 + k, 100 * i + k + 2, 0.5),
+                kernel(begin + 50 * k, 50, 100 * i + k + 2, f"train_{k}"),
+            ]
+        events += copies
     return tuple(events)
 
 
