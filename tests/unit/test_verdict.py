@@ -313,3 +313,17 @@ def test_a_copy_call_is_worth_what_the_end_of_copy_calls_is(tmp_path):
     assert copies["params"]["then_ns"] is None or copies["params"]["then_ns"] / 1e3 == pytest.approx(
         worth["no_copy_calls"]["period_us"]
     )
+
+
+def test_the_direction_of_the_copies_waited_for_is_that_of_most_time_not_of_most_copies(tmp_path):
+    events, at = [], 0.0
+    for i in range(8):
+        events += memcpy(at, at + 5, 20, 10 * i + 1, 30, "DtoH (Device -> Pageable)")
+        at += 60
+    events += memcpy(at, at + 5, 20, 901, 30, "HtoD (Pageable -> Device)")
+    at += 6000
+    for i in range(8):
+        events += [launch(at, 1000 + i), kernel(at + 5, 3000, 1000 + i)]
+        at += 3010
+    (found,) = (f for f in report_of(read(tmp_path, events), AnalysisOptions()).data.findings if f.rule == "TA302")
+    assert found.code == "input-copy"
