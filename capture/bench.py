@@ -258,7 +258,7 @@ def _precisely(
         if more is None or attempt + 1 == MOST_RUNS or seconds - (now() - begun) < LEAST_S:
             for label, h in wide.items():
                 reached = "no interval" if h is None else number_text.percent(h)
-                note = f"wanted within {number_text.percent(asked.precision)}, reached {reached} with {calls} calls per protocol"
+                note = f"wanted within {100 * asked.precision:g} %, reached {reached} with {calls} calls per protocol"
                 kept[label] = replace(kept[label], notes=[*kept[label].notes, note])
             return
         before, calls = dict(half), more

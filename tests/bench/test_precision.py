@@ -43,7 +43,7 @@ def test_what_was_not_reached_is_a_note_with_what_was():
     table, runner = noisy(0.3, precision=0.0001, budget_s=0.05)
     assert len(runner.jobs) <= 6
     (note,) = [n for n in table.rows[0].notes if "wanted within" in n]
-    assert note.startswith("wanted within 0.0%, reached ") or note.startswith("wanted within 0.01%, reached ")
+    assert note.startswith("wanted within 0.01 %, reached ")
 
 
 def test_a_run_that_fails_leaves_the_one_before():

@@ -210,5 +210,5 @@ def test_an_earlier_capture_in_the_folder_leaves_nothing_behind(tmp_path):
 def test_a_steep_fall_is_told_by_its_levels_and_never_by_over_100_percent():
     times = np.array([1000 + int(40_000 * 0.95**n) for n in range(100)], dtype=np.int64)
     assert drift(times, 0.1).total < -1
-    assert trend(times) == "falls from 22.6 us to 1.5 us"
-    assert trend(np.arange(1000, 1500, 5, dtype=np.int64)) == "rises by 40%"
+    assert trend(times) == "falls from 22.6 us to 1.46 us"
+    assert trend(np.arange(1000, 1500, 5, dtype=np.int64)) == "rises by 40 %"
