@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from traceanalyzer.analysis.ledger import ChangeWorth, DeviceLedger, DrainedBy, LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
@@ -369,13 +370,15 @@ class DeviceCauses:
             result[at] = [_READS_BACK.search(o) is not None for o in self._calls.names(idle.waited_in[at])]
         return result
 
-    def _direction(self, intervals: Int64) -> str:
-        """Return where most of the copies go that the host waited for before the intervals: to host, to device, or empty."""
+    def _direction(self, intervals: Int64, ns: npt.NDArray[np.float64]) -> str:
+        """Return where the copies go that the host waited for before most of the intervals' time: to host, to device, or empty."""
         trace = self._analysis.trace
         rows = self.copies_waited_for[intervals]
-        names = [trace.names[n].lower().replace(" ", "") for n in trace.activities.name[rows[rows != NO_ROW]].tolist()]
-        to_host = sum("dtoh" in n or "devicetohost" in n for n in names)
-        to_device = sum("htod" in n or "hosttodevice" in n for n in names)
+        known = rows != NO_ROW
+        names = [trace.names[n].lower().replace(" ", "") for n in trace.activities.name[rows[known]].tolist()]
+        times = ns[known].tolist()
+        to_host = sum(t for n, t in zip(names, times, strict=True) if "dtoh" in n or "devicetohost" in n)
+        to_device = sum(t for n, t in zip(names, times, strict=True) if "htod" in n or "hosttodevice" in n)
         if not to_host and not to_device:
             return ""
         return "to host" if to_host >= to_device else "to device"
@@ -403,7 +406,7 @@ class DeviceCauses:
             found.append(
                 Wait(
                     trace.apis[trace.calls.api[first[0]]], self._calls.names(first)[0], int(ns[mine].sum()), int(mine.sum()),
-                    self._direction(intervals[mine]),
+                    self._direction(intervals[mine], ns[mine]),
                 )
             )  # fmt: skip
         return sorted(found, key=lambda w: -w.ns)
