@@ -172,3 +172,26 @@ def test_results_that_are_damaged_are_one_line(tmp_path):
     assert shown.exit_code == 2 and "bad_results" in shown.stderr and len(shown.stderr.splitlines()) == 1
     part.unlink()
     assert CliRunner().invoke(cli, ["fleet", "show", str(out)]).exit_code == 2
+
+
+def test_results_that_somebody_else_wrote_are_one_line(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    trace().loop(20, 50, 10, 20).write(tmp_path / "a.json")
+    out = made(tmp_path, tmp_path / "a.json")
+    sound = json.loads((out / "fleet.json").read_text())
+    long = {**sound, "parts": {**sound["parts"], "runs": [f"part-{'9' * 300}.parquet"]}}
+    part = next((out / "kernels").glob("*.parquet"))
+
+    def refused(code):
+        shown = CliRunner().invoke(cli, ["fleet", "show", str(out)])
+        assert shown.exit_code == 2 and code in shown.stderr and len(shown.stderr.splitlines()) == 1, shown.exception
+
+    for manifest in ("[" * 100_000, json.dumps(long), json.dumps({**sound, "settings": [5]})):
+        (out / "fleet.json").write_text(manifest)
+        refused("no_results")
+    (out / "fleet.json").write_text(json.dumps(sound))
+    table = pq.read_table(part)
+    pq.write_table(pa.table({name: ["x"] * table.num_rows for name in table.column_names}), part)
+    refused("bad_results")

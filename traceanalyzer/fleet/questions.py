@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -89,7 +90,7 @@ class Questions:
         except self._duckdb.IOException as error:
             raise _bad_part(error) from None
         except self._duckdb.Error as error:
-            if "parquet" in str(error).lower():
+            if re.search("parquet|reading the stream", str(error), re.IGNORECASE):  # a part whose columns are others
                 raise _bad_part(error) from None
             raise
 

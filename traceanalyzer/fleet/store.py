@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -36,6 +37,7 @@ PART_ROWS = 4_000_000
 GROUP_ROWS = 128_000
 _KINDS = {"string": pa.string(), "int64": pa.int64(), "int32": pa.int32(), "float64": pa.float64(), "bool": pa.bool_()}
 _LOCK = ".lock"
+_PART = re.compile(r"part-[0-9]{1,18}\.parquet")
 
 
 def schema_of(table: str) -> pa.Schema:
@@ -69,7 +71,8 @@ class Results:
             found = json.loads((folder / MANIFEST).read_bytes())
             parts = {table: list(found["parts"].get(table, [])) for table in TABLES}
             sound = found["schema"] == SCHEMA and all(_is_part(p) for names in parts.values() for p in names)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            sound = sound and isinstance(found.get("settings", {}), dict)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             sound = False
         if not sound:
             raise TraceFormatError(
@@ -101,7 +104,7 @@ class Results:
 
 
 def _is_part(name: object) -> bool:
-    return isinstance(name, str) and name.startswith("part-") and name.endswith(".parquet") and name[5:-8].isdigit()
+    return isinstance(name, str) and _PART.fullmatch(name) is not None
 
 
 def _read(path: Path, columns: list[str]) -> pa.Table:
