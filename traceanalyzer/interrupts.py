@@ -43,6 +43,21 @@ def cleaning_up() -> Iterator[None]:
         _held -= 1
 
 
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Let signals end the process by themselves inside, where a library computes for long and no handler of ours would run."""
+    mine = [
+        n for n in (getattr(signal, name, None) for name in _SIGNALS) if n is not None and signal.getsignal(n) is _stop
+    ]
+    for number in mine:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for number in mine:
+            signal.signal(number, _stop)
+
+
 def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a handler
     global _came  # noqa: PLW0603
     if not _held or _came:

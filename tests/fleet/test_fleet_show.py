@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -195,3 +200,17 @@ def test_results_that_somebody_else_wrote_are_one_line(tmp_path):
     table = pq.read_table(part)
     pq.write_table(pa.table({name: ["x"] * table.num_rows for name in table.column_names}), part)
     refused("bad_results")
+
+
+def test_a_signal_ends_a_query_that_takes_for_ever(tmp_path):
+    """The database computes in one long call, behind which no handler of ours would run."""
+    trace().loop(20, 50, 10, 20).write(tmp_path / "a.json")
+    words = [sys.executable, "-m", "traceanalyzer", "fleet", "show", str(made(tmp_path, tmp_path / "a.json"))]
+    process = subprocess.Popen([*words, "--sql", "SELECT count(*) FROM range(1000000000000)"], stderr=subprocess.PIPE)
+    used = Path(f"/proc/{process.pid}/stat")
+    before = time.monotonic()
+    while time.monotonic() - before < 60 and int(used.read_text().rpartition(")")[2].split()[11]) < 250:
+        time.sleep(0.05)  # until it has computed for 2.5 s: start and imports take less
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) in (-signal.SIGTERM, 128 + signal.SIGTERM)
+    assert process.stderr.read() == b""

@@ -21,6 +21,7 @@ from traceanalyzer.analysis.ranks import RankTimes, late_ranks
 from traceanalyzer.errors import OptionError, TraceFormatError
 from traceanalyzer.fleet.store import Results, schema_of
 from traceanalyzer.fleet.tables import TABLES
+from traceanalyzer.interrupts import at_once
 from traceanalyzer.report.fleet import (
     SCHEMA,
     FleetAnswers,
@@ -43,9 +44,10 @@ MOST_OF_JOB = 5_000_000
 _MOST_TOGETHER = 500
 _SETTINGS = (
     "python_enable_replacements=false", "autoinstall_known_extensions=false", "autoload_known_extensions=false", "temp_directory=''",
+    "memory_limit='2GB'",
     "enable_external_access=false", "lock_configuration=true",
 )  # fmt: skip
-"""A query sees the tables, and neither a file, nor the network, nor a variable of this program."""
+"""A query sees the tables, and neither a file, nor the network, nor a variable of this program; and its memory has a bound."""
 
 
 class Questions:
@@ -100,9 +102,10 @@ class Questions:
             statements = self._duckdb.extract_statements(sql)
             if len(statements) != 1 or statements[0].type != self._duckdb.StatementType.SELECT:
                 raise OptionError("bad_query", "--sql takes one SELECT", hint="tables and columns: docs/fleet.md")
-            found = self._connection.execute(statements[0])
-            columns = [str(d[0]) for d in found.description or []]
-            rows = found.fetchmany(MOST_QUERY_ROWS + 1)
+            with at_once():
+                found = self._connection.execute(statements[0])
+                columns = [str(d[0]) for d in found.description or []]
+                rows = found.fetchmany(MOST_QUERY_ROWS + 1)
         except self._duckdb.Error as error:
             text = str(error).strip().splitlines() or ["it failed"]
             raise OptionError(
