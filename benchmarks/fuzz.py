@@ -145,7 +145,7 @@ def _in_text(form: str, text: str) -> list[str]:
         if "100%" in shown and "traceanalyze" in shown:
             continue
         # a change and the width of an interval are no parts of a whole
-        whole = not re.search("slower|faster|interval|inflation|later|longer|scatter|reaches", shown)
+        whole = not re.search("slower|faster|away|interval|inflation|later|longer|scatter|reaches", shown)
         if whole and any(float(m) > 100 for m in _PERCENT.findall(shown)):
             found.append(f"{form}: over 100 %: {re.sub(r'[0-9.,]+', 'N', shown.strip())[:90]}")
         if _NEGATIVE.search(shown):
