@@ -38,7 +38,7 @@ def test_the_package_imports_neither_torch_nor_triton_and_still_lists_names():
 def test_without_torch_asking_for_an_operator_is_capture_unavailable():
     code = (
         "import importlib.util as u; real = u.find_spec\n"
-        "import traceanalyzer.capture as c; c.find_spec = lambda n: None if n == 'torch' else real(n)\n"
+        "import traceanalyzer.capture.needs as c; c.find_spec = lambda n: None if n == 'torch' else real(n)\n"
         "from traceanalyzer.kernels import operator\n"
         "try: operator('msda')\nexcept Exception as e: print(type(e).__name__, int(e.exit_code), e.one_line())"
     )
