@@ -29,14 +29,15 @@ Windows = list[tuple[int, int]]
 
 def timeline(
     analysis: Analysis, findings: Sequence[Finding], clean: Callable[[str], str], kernel_names: dict[int, str], *,
-    rows: int = ROWS, around: Windows | None = None,
+    rows: int | None = None, around: Windows | None = None,
 ) -> Timeline | None:  # fmt: skip
-    """Return the timeline, None without a device row. ``rows`` bounds each kind of row; ``around`` (ns from the origin) are the
+    """Return the timeline, None without a device row. ``rows`` bounds each kind of row (ROWS); ``around`` (ns from the origin) are the
     stretches whose rows come first, in place of the findings' evidence.
 
     ``kernel_names``: short names by number of ``Trace.names``, in the order of the kernel table; they lead
     :attr:`Timeline.names`, so that a kernel's place there is its place in the table.
     """
+    rows = ROWS if rows is None else rows
     table = analysis.trace.activities
     if not analysis.chosen.rows.any():
         return None
