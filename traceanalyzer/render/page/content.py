@@ -23,7 +23,10 @@ from traceanalyzer.report.charts.model import Timeline
 from traceanalyzer.report.model import FindingRow, LedgerRow, ReportData
 from traceanalyzer.report.units import OpRow
 
-ROWS = 250
+ROWS, TABLE_ROWS = 250, 200
+MOST_BYTES = 1_000_000
+_PARTS = (1, 2, 5, 12)
+"""A page too long is made again with one row of so many in each table, the largest."""
 LADDERS = 12
 MOST_BARS, MOST_PARTS, CAUSES = 4, 6, 30
 MOST_QUOTED, LEAST_CALLS, MOST_KERNELS = 3, 3, 8
@@ -39,7 +42,20 @@ _WORDS = {"ok": "OK", "suspect": "Suspect", "cannot-judge": "Cannot judge"}
 
 
 def render_page(report: ReportData, *, top: int = ROWS) -> str:
-    """Return the page; ``top`` kernels stand in its table. Without ``report.figures`` it has tables alone."""
+    """Return the page, under MOST_BYTES. Without ``report.figures`` it has tables alone.
+
+    Its tables hold at most ``top`` kernels and TABLE_ROWS rows of all else; where that is too long, a part of each.
+    """
+    data = page_data(report_figures(report) | {"markdown": render_markdown(report)})
+    text = ""
+    for part in _PARTS:
+        text = _page(report, data, max(1, top // part), TABLE_ROWS // part)
+        if len(text.encode()) < MOST_BYTES:
+            break
+    return text
+
+
+def _page(report: ReportData, data: str, top: int, rows: int) -> str:
     figures = report.figures
     timeline = figures.timeline if figures else None
     assets = page_assets()
@@ -68,8 +84,8 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
         "overview": overview(timeline) if timeline else None,
         "timeline_notes": _timeline_notes(timeline) if timeline else [],
         "depth_notes": _depth_notes(report),
-        "stream_tables": _blocks(blocks.streams(report, 200)),
-        "operations": next(iter(_blocks(blocks.ops(report, 200))), None),
+        "stream_tables": _blocks(blocks.streams(report, rows)),
+        "operations": next(iter(_blocks(blocks.ops(report, rows))), None),
         "ladders": [
             {
                 "table": clean_block(_ladder(op, short.get(op.name, op.name), _is_wrong(report, op))),
@@ -84,19 +100,19 @@ def render_page(report: ReportData, *, top: int = ROWS) -> str:
         ]
         if figures and figures.distributions_left_out
         else [],
-        "devices": next(iter(_blocks(blocks.devices(report, 200))), None),
-        "idle": next(iter(_blocks(blocks.idle(report, 200))), None),
+        "devices": next(iter(_blocks(blocks.devices(report, rows))), None),
+        "idle": next(iter(_blocks(blocks.idle(report, rows))), None),
         "pauses": _pauses(report, timeline),
         "capture": report.capture is not None,
         "measured": _blocks(*measured_in(report), clocks(report.capture)),
         "measured_charts": measured_charts(report.capture, report.ops),
         "captured": [_text(line, 1000) for line in conditions_lines(report.capture)],
-        "more_tables": _blocks(blocks.threads(report, 200), blocks.copies(report, 200), opinion(report)),
+        "more_tables": _blocks(blocks.threads(report, rows), blocks.copies(report, rows), opinion(report)),
         "coverage": _text(report.coverage.sentence),
         "abstentions": [(_text(rules, 400), _text(reason)) for rules, reason in blocks.abstentions(report)],
         "rules": figures.rules if figures else [],
         "conditions": _text(blocks.conditions(report)),
-        "data": page_data(report_figures(report) | {"markdown": render_markdown(report)}),
+        "data": data,
     }
     context["sections"] = _sections(context)
     return render_template("report.html.j2", context)
