@@ -220,7 +220,7 @@ def _symbols(
     """Estimate dispatch and kernel of each launch from iterations of the commonest shape."""
     rows = trace.activities
     if machine is None or len(work) < 2:
-        return None, [], f"only {len(work)} iteration with device work"
+        return None, [], f"{'one iteration only' if work else 'no iteration'} with device work"
     shapes: dict[tuple[bytes, bytes], list[int]] = {}
     leads = _first_of_call(rows.call, work)
     for i, (part, lead) in enumerate(zip(work, leads, strict=True)):

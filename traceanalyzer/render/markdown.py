@@ -156,7 +156,7 @@ def _finding(finding: FindingRow, limits: _Limits, short: dict[str, str]) -> str
     text = f"{head}: {markdown(finding.message, limits.sentence)}"
     if finding.evidence:
         row = finding.evidence[0]
-        text += f" E.g. at {row.at_us:,.3f} us: {markdown_code(short.get(row.what, row.what), _NAME)}{markdown(' ' + row.note, 120) if row.note else ''}."
+        text += f" E.g. at {show.moment(row.at_us)}: {markdown_code(short.get(row.what, row.what), _NAME)}{', ' + markdown(row.note, 120) if row.note else ''}."
     if finding.remedy:
         text += f" *{markdown(finding.remedy[0], 200)}.*"
     return text
