@@ -43,6 +43,13 @@ def no_child_is_left_and_no_pipe():
     assert len(list(Path("/proc/self/fd").iterdir())) <= pipes
 
 
+@pytest.fixture(autouse=True)
+def threads_that_other_tests_left_do_not_count(monkeypatch):
+    """Browsers and clusters of other tests keep threads for the session; with them, all of these would read with one process."""
+    count, others = threading.active_count, threading.active_count() - 1
+    monkeypatch.setattr(threading, "active_count", lambda: count() - others)
+
+
 def everything(path: Path, limits: ReadLimits) -> Any:
     try:
         trace = ta.read(path, limits)
