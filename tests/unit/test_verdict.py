@@ -327,3 +327,43 @@ def test_the_direction_of_the_copies_waited_for_is_that_of_most_time_not_of_most
         at += 3010
     (found,) = (f for f in report_of(read(tmp_path, events), AnalysisOptions()).data.findings if f.rule == "TA302")
     assert found.code == "input-copy"
+
+
+def test_a_second_cause_of_a_quarter_of_the_span_is_named_with_the_first(tmp_path):
+    # 2,000 us idle behind steps of 1,200 us: 31 % of the span goes to data loading, 27 % to an allocation
+    both = steps(8, 2000, host_range("enumerate(DataLoader)#0", 1, 1050), call(1055, 900, "cudaMalloc", 9001))
+    found = reported(tmp_path, both)
+    headline = found["verdict"]["headline"]
+    assert "input pipeline" in headline and "Also: allocation holds the device up" in headline
+    little = reported(tmp_path, steps(8, 2000, host_range("enumerate(DataLoader)#0", 1, 1600), call(1605, 350, "cudaMalloc", 9001)))
+    assert "input pipeline" in little["verdict"]["headline"] and "allocation" not in little["verdict"]["headline"]
+
+
+def test_work_of_the_host_behind_a_read_back_leads_though_no_end_of_the_wait_ends_it(tmp_path):
+    rule = next(r for r in RULES if r.code == "TA302")
+    example = next(e for e in rule.positive if "works" in e.title)
+    found = reported(tmp_path, example.events)
+    headline = found["verdict"]["headline"]
+    assert headline.startswith("Suspect: the device waits while the host works after a read-back")
+    assert "host code outside of operators" in headline and "`host code outside of operators`" not in headline
+    assert "no .item()" not in headline
+    short = next(e for e in rule.positive if "a value is read" in e.title)
+    assert "no .item()" in reported(tmp_path, short.events)["verdict"]["headline"]
+
+
+def test_latency_of_launches_is_not_called_work_of_the_host(tmp_path):
+    rule = next(r for r in RULES if r.code == "TA211")
+    example = next(e for e in rule.positive if "just become idle" in e.title)
+    told = next(f for f in reported(tmp_path, example.events)["findings"] if f["rule"] == "TA211")
+    # 12 launch calls, each of which returns 1 us after the device has become idle; its work starts 8 us later
+    assert told["numbers"]["latency_us"] == 96 and told["numbers"]["per_launch_us"] == 8
+    assert "start of the work" in told["message"]
+
+
+def test_an_ok_tells_of_the_time_before_the_first_device_row(tmp_path):
+    run = loop(60, 20, 40)
+    late = [e | {"ts": e["ts"] + 5000} for e in run]
+    compiled = cpu_op("CachingAutotuner.run", 100, 4800)
+    headline = reported(tmp_path, [compiled, *late])["verdict"]["headline"]
+    assert headline.startswith("OK") and "before the first device row" in headline and "compile" in headline
+    assert "Not counted" not in reported(tmp_path, run)["verdict"]["headline"]

@@ -91,8 +91,13 @@ class Item:
     longest_at_ns: int
 
     @property
+    def named(self) -> bool:
+        """Whether a row names it; of the others the words of their class are shown."""
+        return bool(self.name) and self.cls is not LedgerClass.LAUNCH_LATENCY
+
+    @property
     def what(self) -> str:
-        """The name, or what stands for it where the class has none."""
+        """The name, or the words of its class where it has none."""
         if self.cls is LedgerClass.LAUNCH_LATENCY:
             return "launch latency"
         return self.name or {
@@ -308,6 +313,14 @@ class DeviceCauses:
         opens[1:] = (interval[1:] != interval[:-1]) | (interval[1:] < 0)
         first = np.flatnonzero(opens)
         return self.ledger.start[at[first]], np.add.reduceat(self.ledger.ns[at], first)
+
+    def mostly_long(self, mask: Bool, least_ns: int) -> bool:
+        """Return whether stretches of at least so long hold half of the segments' time."""
+        at = np.flatnonzero(mask)
+        if not len(at):
+            return False
+        length = self._per_interval(at)[1]
+        return bool(2 * length[length >= least_ns].sum() >= length.sum())
 
     def count(self, mask: Bool) -> int:
         """Return in how many idle intervals the segments lie."""

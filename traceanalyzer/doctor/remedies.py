@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from traceanalyzer.analysis.graphs import in_graph
+from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.ledger.classes import is_communication
 from traceanalyzer.analysis.pipeline import Analysis
-from traceanalyzer.doctor.causes import Family, causes
-from traceanalyzer.trace.tables import Int64
+from traceanalyzer.doctor.causes import DeviceCauses, Family, causes
+from traceanalyzer.trace.tables import Bool, Int64
 
 
 def framework(analysis: Analysis) -> str:
@@ -188,13 +189,35 @@ def overlap_of(analysis: Analysis) -> str:
     return "overlap it with compute (larger or earlier buckets), or send less"
 
 
+def look_at_host_of(analysis: Analysis) -> str:
+    """Return how to find out what a program does where no row of the host names it."""
+    found = "look at what the program does there between its operators"
+    name = framework(analysis)
+    if name == "jax":
+        return f"{found}; jax.profiler.TraceAnnotation names its parts"
+    if name in ("torch", "triton", "ascend"):
+        return f"{found}; record with stacks (with_stack=True) to see the lines"
+    return f"{found}; {'roctx' if name == 'rocm' else 'ITT' if name == 'xpu' else 'NVTX'} ranges name its parts"
+
+
+def dispatch_of(analysis: Analysis, device: DeviceCauses, mask: Bool) -> list[str]:
+    """Return what to do about a host that launches too late, by what costs most of the segments: its own code between the operators, or its launches.
+
+    A stretch of own code far longer than a launch is no overhead of one: fewer launches do not shorten it.
+    """
+    fewer = [fewer_launches_of(analysis), "fuse operators, so that there are fewer launches"]
+    own = mask & np.isin(device.ledger.cls, (LedgerClass.BETWEEN_OPS, LedgerClass.PYTHON))
+    if 2 * device.ns(own) >= device.ns(mask) and device.mostly_long(own, LONG_STRETCH_NS) and not _by_graphs(analysis):
+        return [look_at_host_of(analysis), *fewer]
+    return fewer
+
+
 def fewer_launches_of(analysis: Analysis) -> str:
     """Return how a program launches less often; one that launches graphs already has to be quicker between them.
 
     A graph is advised only where it can be captured: something repeats, with the same launches, and does not wait in the midst.
     """
-    inside = in_graph(analysis.trace)[analysis.chosen.rows]
-    if len(inside) and 2 * np.count_nonzero(inside) > len(inside):
+    if _by_graphs(analysis):
         if framework(analysis) == "jax":
             return more_per_launch_of(analysis)
         return "do less on the host between the graph launches (scheduling, sampling, Python), or prepare the next step while the device works"
@@ -213,10 +236,17 @@ def fewer_launches_of(analysis: Analysis) -> str:
     return graph_of(analysis)
 
 
+LONG_STRETCH_NS = 100_000
+"""Own code of the host that takes longer at a time is no overhead of a launch."""
 _REPEATS = 3
 _WAITS_PER_UNIT = 2
 _CHANGING = 0.5
 """Where more than this share of neighbouring steps differ in how many rows they start, no graph of one fits the next."""
+
+
+def _by_graphs(analysis: Analysis) -> bool:
+    inside = in_graph(analysis.trace)[analysis.chosen.rows]
+    return len(inside) > 0 and 2 * int(np.count_nonzero(inside)) > len(inside)
 
 
 def _changing(analysis: Analysis, device: int, starts: Int64) -> bool:

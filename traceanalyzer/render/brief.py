@@ -18,7 +18,7 @@ _LEAST_SHARE = 0.005
 _WIDE = 92
 """Columns from which a table has room for what a reader can do without."""
 _MORE_CODES = 6
-_VERDICT, _NAME, _FACT, _CODE = 480, 40, 120, 28
+_VERDICT, _NAME, _FACT, _CODE = 700, 40, 120, 28
 
 
 def verdict(report: ReportData) -> str:
@@ -149,8 +149,8 @@ def findings(report: ReportData) -> Block | Lines:
     rows = [
         [
             f"{f.rule} {f.title}" + (f" ({len(same)})" if len(same) > 1 else ""), f.severity,
-            *(_cost(_largest(same)) if costs else []),
-            terminal(f.subject, _FACT),
+            # cost and subject are of one finding: the gravest, which also leads the report
+            *(_cost(f) if costs else []), terminal(f.subject, _FACT),
         ]
         for f, same in ((same[0], same) for same in list(groups.values())[:FINDINGS])
     ]  # fmt: skip
@@ -171,10 +171,6 @@ def _cost(finding: FindingRow) -> list[str]:
     if finding.cost_us is None:
         return ["", ""]
     return [show.duration(finding.cost_us), show.percent(finding.cost_share)]
-
-
-def _largest(findings: list[FindingRow]) -> FindingRow:
-    return max(findings, key=lambda f: f.cost_us or 0.0)
 
 
 def _codes(codes: list[str]) -> str:

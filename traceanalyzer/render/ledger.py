@@ -32,6 +32,7 @@ WORDS = {
 }  # fmt: skip
 """Of each class of the ledger its mark in a bar and its name in text. No mark is used twice."""
 OTHER = "."
+_BEFORE = "before_window"
 
 
 def spans(report: ReportData) -> list[LedgerRow]:
@@ -119,15 +120,19 @@ def _wrapped(parts: list[str], width: int) -> list[str]:
 
 
 def drained(row: LedgerRow) -> list[str]:
-    """Return why the device had run dry, in shares of its idle time."""
+    """Return why the device had run dry, in shares of its idle time; of what was queued before the recording nobody knows."""
     total = sum(row.drained_by.values())
     words = {
         "late": "the host launched late", "wait": "a synchronise or copy call had emptied the queue",
         "device": "queued work had not started", "unlinked": "not known",
     }  # fmt: skip
-    parts = [
-        f"{words.get(why, why)} {show.percent(us / total)}" for why, us in row.drained_by.items() if us >= 0.02 * total
-    ]
+    why_us = dict(row.drained_by)
+    for item in row.items:
+        if item.class_ == _BEFORE:
+            for why, us in item.drained_by.items():
+                why_us[why] -= us
+                why_us["unlinked"] = why_us.get("unlinked", 0.0) + us
+    parts = [f"{words.get(why, why)} {show.percent(us / total)}" for why, us in why_us.items() if us >= 0.02 * total]
     return ["of the idle time: " + parts[0], *parts[1:]] if parts else []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from traceanalyzer import number_text
 from traceanalyzer.analysis.clocks import ClockState
+from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import QueueState
 from traceanalyzer.doctor.causes import DeviceCauses, Family, causes
@@ -30,6 +31,17 @@ MUCH_UNKNOWN = 0.2
 """A part of the span this large without a known cause is said."""
 FEW_UNITS = 3
 LITTLE_WORTH = 0.02
+WORK_BEHIND = ("TA302", "work-behind")
+"""The host's own work behind a read-back: named by a wait, and not ended with it."""
+ONE_TIME = (
+    LedgerClass.COMPILE,
+    LedgerClass.CODE_LOAD,
+    LedgerClass.GRAPH_SETUP,
+    LedgerClass.DATA_LOADING,
+    LedgerClass.ALLOCATION,
+)
+SECOND = 0.25
+"""A second cause of this share of the span is named with the first."""
 LEAST_ROWS = 20
 WORTH = "{change:without} {unit:unit} would take {then_ns:time}, not {now_ns:time}"
 
@@ -85,7 +97,8 @@ def _verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
         return Verdict("suspect", f"Suspect: {_sentence(rows[0].headline)} {_first_remedy(rows[0])}{extra}")
     if limit is not None and limit.severity is Severity.WARNING:
         return Verdict(
-            "suspect", f"Suspect: {_limited(analysis, device, limit)} {_short_remedy(limit)}{_also(rows, limit)}"
+            "suspect",
+            f"Suspect: {_limited(analysis, device, limit)} {_short_remedy(limit)}{_also([*rows, *_second(limits, limit)], limit)}",
         )
     if warnings:
         lead = min(warnings, key=_lead)
@@ -168,11 +181,14 @@ def _weight(f: Finding, cost: float) -> float:
     """Return by what a family is compared: what its end is worth where a replay tells, but no more than it cost, else what it cost.
 
     A wait may be worth more than the idle time behind it, because the host would run ahead. Launches that are free within a
-    unit are worth nothing to a unit of one launch; its dispatch limits it all the same.
+    unit are worth nothing to a unit of one launch; its dispatch limits it all the same. So does the host's work behind a wait,
+    which no end of the wait takes away.
     """
     worth = f.cost.worth if f.cost else None
     family = FAMILY_OF_RULE[f.rule]
     if worth is None or (family is Family.DISPATCH and worth < LITTLE_WORTH):
+        return cost
+    if (f.rule, f.code) == WORK_BEHIND:
         return cost
     return worth if family is Family.WAITS else min(cost, worth)
 
@@ -201,6 +217,19 @@ def _also(others: list[Finding], lead: Finding) -> str:
     return ""
 
 
+def _second(limits: list[Finding], lead: Finding) -> list[Finding]:
+    """Return the costliest finding of another family on the same device that costs so much that the lead is half of the answer only."""
+    others = [
+        f
+        for f in limits
+        if f.subject == lead.subject
+        and FAMILY_OF_RULE[f.rule] is not FAMILY_OF_RULE[lead.rule]
+        and f.cost is not None
+        and f.cost.share >= SECOND
+    ]
+    return sorted(others, key=lambda f: -f.cost.share if f.cost else 0.0)[:1]
+
+
 def _where(analysis: Analysis, f: Finding) -> str:
     """Return the device of a finding, where the trace has several and the headline does not tell."""
     several = len(causes(analysis)) > 1 and f.subject.device is not None and f.rule in FAMILY_OF_RULE
@@ -221,7 +250,7 @@ def _limited(analysis: Analysis, device: DeviceCauses | None, limit: Finding) ->
     worth = ""
     if limit.cost is not None and (limit.cost.worth or 0.0) >= LITTLE_WORTH and limit.params.get("then_ns") is not None:
         worth = "; " + sentence(WORTH, limit.params)
-    window = " in this window" if _units(analysis) < FEW_UNITS else ""
+    window = " in this window" if busy and _units(analysis) < FEW_UNITS else ""
     return f"{text}{where}{busy}{window}{worth}."
 
 
@@ -290,7 +319,22 @@ def _nothing_found(analysis: Analysis, device: DeviceCauses | None, limit: Findi
     if unknown >= MUCH_UNKNOWN:
         parts.append(f"{show_share(unknown)} of the span has no cause in the trace ({_unknown(device)})")
     tail = f"{busy}; {_quote(analysis)}." if measured(analysis) else f"{busy}."
+    tail += _ahead(device)
     return Verdict("ok", f"OK: {'; '.join(parts)}. {tail}")
+
+
+def _ahead(device: DeviceCauses) -> str:
+    """Return what the host did before the first device row, which no share of the span holds, where it was long."""
+    ahead = device.ledger.before_first
+    if ahead.ns < MUCH_UNKNOWN * device.ledger.span_ns:
+        return ""
+    most = max(ahead.classes.items(), key=lambda item: item[1], default=None)
+    what = (
+        f", {show_us(most[1])} of it {most[0].label.replace('_', ' ')}"
+        if most and most[0] in ONE_TIME and 2 * most[1] >= ahead.ns
+        else ""
+    )
+    return f" Not counted: the host ran for {show_us(ahead.ns)} before the first device row{what}."
 
 
 def _quote(analysis: Analysis) -> str:
@@ -328,7 +372,7 @@ def _queue_text(device: DeviceCauses, analysis: Analysis) -> str:
     queue, idle = facts.queue, facts.idle
     met = queue.starved + queue.starved_after_sync + queue.dry
     if queue.state is QueueState.GPU_BOUND:
-        return f"the queue stays ahead of the device ({met} of {queue.counted} launches came late)"
+        return f"the queue stays ahead of the device ({met:,} of {queue.counted:,} launches came late)"
     if queue.state is QueueState.UNKNOWN or not queue.counted:
         return f"nothing holds the device back for long; it is idle {show_us(idle.span_ns - idle.busy_ns)}"
-    return f"the device is kept busy although {met} of {queue.counted} launches came late"
+    return f"the device is kept busy although {met:,} of {queue.counted:,} launches came late"

@@ -232,9 +232,7 @@ def _gate(found: Worth, unexplained_ns: int) -> str:
     """Return why an unchanged replay does not carry a worth, else an empty text."""
     if unexplained_ns > UNEXPLAINED_SHARE * found.now_ns * found.units:
         share = unexplained_ns / (found.now_ns * found.units)
-        return (
-            f"for {number_text.percent(share)} of the time the device waits for something that the trace does not show"
-        )
+        return f"rows wait, {number_text.percent(share)} of the time in all, for something that the trace does not show"
     off = abs(found.replayed_ns - found.now_ns) / found.now_ns if found.now_ns else 1.0
     if off > PERIOD_WITHIN:
         return f"an unchanged replay gives the period {number_text.percent(off)} off"

@@ -40,14 +40,14 @@ from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.pipeline import Analysis, DeviceFacts
 from traceanalyzer.analysis.queue import Grade, QueueState
 from traceanalyzer.doctor.captured import unprofiled_dispatch_ns
-from traceanalyzer.doctor.causes import Family, causes
+from traceanalyzer.doctor.causes import DeviceCauses, Family, causes
 from traceanalyzer.doctor.example import kernel, launch, loop
 from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Param, Severity
 from traceanalyzer.doctor.ledger_rule import WORTH, cost_params
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.pace import NO_PACE, Pace, pace_of
-from traceanalyzer.doctor.remedies import fewer_launches_of, more_per_launch_of, without_dispatch_of
+from traceanalyzer.doctor.remedies import dispatch_of, fewer_launches_of, more_per_launch_of, without_dispatch_of
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, show_us, us
 from traceanalyzer.doctor.subject import on_device
 from traceanalyzer.options import COPY_SHARE, IDLE_SHARE, MENTION_SHARE, STARVED_FRACTION, Threshold
@@ -93,10 +93,10 @@ class CpuBoundQueue(Rule):
             "[[; an unsynced event pair would read about {reading_ns:time}]]." + _BEHIND,
         ),
         "program": Message(
-            "the host launches too late (CPU-bound queue): the device waits {cost_ns:time}, {share:share} of its span, for it, most in {top:name} ({top_ns:time})",
+            "the host launches too late (CPU-bound queue): the device waits {cost_ns:time}, {share:share} of its span, for it, most in {top:cause} ({top_ns:time})",
             _FOUND
-            + " It waits {cost_ns:time} ({share:share} of {span_ns:time}) for its next launch: {top:name} {top_ns:time} in {top_count:plural place}"
-            "[[, {second:name} {second_ns:time}]][[, {third:name} {third_ns:time}]]."
+            + " It waits {cost_ns:time} ({share:share} of {span_ns:time}) for its next launch: {top:cause} {top_ns:time} in {top_count:plural place}"
+            "[[, {second:cause} {second_ns:time}]][[, {third:cause} {third_ns:time}]]."
             + WORTH
             + "[[ Graded {grade}: {doubt}.]]",
         ),
@@ -180,7 +180,7 @@ class CpuBoundQueue(Rule):
                 "event_reading_us": us(pace.reading_ns), "inflation": pace.inflation,
             },
             evidence=self._typical(analysis, device),
-            remedy=self._remedy(analysis, pace, tested),
+            remedy=self._remedy(analysis, pace) if tested else _of_program(analysis, ledger),
             cost=ledger.cost(lost, "launches_free") if ledger is not None and lost is not None else None,
         )  # fmt: skip
 
@@ -220,9 +220,7 @@ class CpuBoundQueue(Rule):
         return {"unprofiled_ns": host, "unprofiled_busy_ns": own, "unprofiled_bound": bound}
 
     @staticmethod
-    def _remedy(analysis: Analysis, pace: Pace, tested: bool) -> list[str]:
-        if not tested:
-            return [fewer_launches_of(analysis), "fuse operators, so that there are fewer launches"]
+    def _remedy(analysis: Analysis, pace: Pace) -> list[str]:
         remedy = ["quote profiler self-time for the kernel, and call the wall time what it is: dispatch"]
         if pace.in_graph:
             remedy.append(f"{more_per_launch_of(analysis)}: the launch itself is what the host cannot make fast enough")
@@ -231,3 +229,10 @@ class CpuBoundQueue(Rule):
         if analysis.doubts.host:
             remedy.append("record once more without stacks, shapes and memory before quoting the dispatch interval")
         return remedy
+
+
+def _of_program(analysis: Analysis, device: DeviceCauses | None) -> list[str]:
+    """Return what to do about a program that launches too late, by what costs most."""
+    if device is None:
+        return [fewer_launches_of(analysis)]
+    return dispatch_of(analysis, device, device.families[Family.DISPATCH])

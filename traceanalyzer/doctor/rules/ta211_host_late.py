@@ -36,20 +36,19 @@ from traceanalyzer.doctor.example import cpu_op, kernel, launch
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy, cost_numbers, cost_params
 from traceanalyzer.doctor.message import Message
-from traceanalyzer.doctor.remedies import fewer_launches_of, slow_graph_launch_of
+from traceanalyzer.doctor.remedies import dispatch_of, fewer_launches_of, slow_graph_launch_of
 from traceanalyzer.doctor.rule import Example, us
 from traceanalyzer.options import IDLE_SHARE, Threshold
 from traceanalyzer.trace.tables import Bool
 
+MOSTLY_LATENCY = 0.6
+"""From this part of the wait on the latency of the launches is named, not what the host did."""
 HOST_MENTION = Threshold(
     "host_mention",
     0.05,
     "share of the span",
     "a loop whose first launches find the device idle loses a few per cent by nature",
 )
-
-LONG_STRETCH_NS = 500_000
-"""Host code that takes longer at a time is no launch overhead."""
 
 
 def _bursts(host: float) -> tuple[dict[str, Any], ...]:
@@ -66,6 +65,16 @@ def _bursts(host: float) -> tuple[dict[str, Any], ...]:
             events += [launch(at, corr), kernel(start, 10, corr, f"k{i}")]
             free = start + 10
             at += 3
+    return tuple(events)
+
+
+def _ping_pong() -> tuple[dict[str, Any], ...]:
+    """Return pairs of kernels of 30 us, the second of which is launched when the first has just ended and starts 7 us after its call."""
+    events: list[dict[str, Any]] = []
+    for i in range(12):
+        at = 120 * i
+        events += [launch(at, 10 * i + 1, 2), kernel(at + 5, 30, 10 * i + 1, "first"), launch(at + 34, 10 * i + 2, 2)]
+        events += [kernel(at + 44, 78, 10 * i + 2, "second")]
     return tuple(events)
 
 
@@ -100,10 +109,16 @@ class HostLate(LedgerRule):
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device waits for the host, {api_ns:time} of it inside {api:name} calls, "
             "{api_count:often}, {each_ns:time} each. The device is busy {busy:share}.",
         ),
+        "launch-latency": Message(
+            "launches reach an idle device: it waits {latency_ns:time}, {latency_share:share} of its span, for their latency[[, {each_ns:time} each time]]",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device waits for its next launch, {latency_ns:time} of it between the start of "
+            "the launch call and the start of the work, {latency_count:often}[[, {each_ns:time} each]]: nothing was queued ahead to hide it. The device is busy "
+            "{busy:share}.",
+        ),
         "host-late": Message(
-            "the host launches too late: the device waits {cost_ns:time}, {share:share} of its span, for it, most in {top:name} ({top_ns:time})",
-            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device waits for its next launch: {top:name} "
-            "{top_ns:time} in {top_count:plural place}[[, {second:name} {second_ns:time}]][[, {third:name} {third_ns:time}]]. The device is "
+            "the host launches too late: the device waits {cost_ns:time}, {share:share} of its span, for it, most in {top:cause} ({top_ns:time})",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device waits for its next launch: {top:cause} "
+            "{top_ns:time} in {top_count:plural place}[[, {second:cause} {second_ns:time}]][[, {third:cause} {third_ns:time}]]. The device is "
             "busy {busy:share}.",
         ),
     }
@@ -114,6 +129,9 @@ class HostLate(LedgerRule):
             _slow_calls(300),
             allows=("TA202", "TA205"),
         ),
+        Example(
+            "each second launch comes when the device has just become idle", _ping_pong(), allows=("TA202", "TA205")
+        ),
     )
     negative: ClassVar[tuple[Example, ...]] = (Example("the host is far ahead", _bursts(3)),)
 
@@ -121,26 +139,14 @@ class HostLate(LedgerRule):
         """Return the segments of the family dispatch."""
         return device.families[Family.DISPATCH]
 
-    def told(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> list[str]:
-        """Return what to do: fewer launches where they are the cost, a look at the host's own code where that is."""
-        items = device.items(mask, 1)
-        long = (
-            items
-            and items[0].cls in (LedgerClass.BETWEEN_OPS, LedgerClass.PYTHON)
-            and items[0].ns >= LONG_STRETCH_NS * items[0].count
-        )
-        if long and 2 * items[0].ns >= device.ns(mask):
-            return [
-                "look at what the program does there between its operators; record with stacks (with_stack=True) to see the lines",
-                *self.remedy(analysis),
-            ]
-        return self.remedy(analysis)
-
     def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
         """Return the finding of one device; where most of the time passes inside one launch call, of that call."""
+        latency = mask & (device.ledger.cls == LedgerClass.LAUNCH_LATENCY)
+        if device.ns(latency) >= MOSTLY_LATENCY * device.ns(mask):
+            return self._latency(analysis, device, mask, latency)
         calls = device.of(LedgerClass.LAUNCH_CALL, LedgerClass.LAUNCH_STALL)
         if 2 * device.ns(calls) < device.ns(mask):
-            return replace(super().judged(analysis, device, mask), remedy=self.told(analysis, device, mask))
+            return replace(super().judged(analysis, device, mask), remedy=dispatch_of(analysis, device, mask))
         params = cost_params(device, mask, self.change)
         item = device.items(calls, 1)[0]
         api = item.what
@@ -153,5 +159,24 @@ class HostLate(LedgerRule):
             remedy=[slow_graph_launch_of(analysis)]
             if graph
             else [*self.remedy(analysis), "record without stacks, shapes and memory: they lengthen launch calls"],
+            cost=device.cost(mask, self.change),
+        )  # fmt: skip
+
+    def _latency(self, analysis: Analysis, device: DeviceCauses, mask: Bool, latency: Bool) -> Finding:
+        """Return the finding of a device that waits for the latency of launches, not for the host's work: the host was late by little."""
+        params = cost_params(device, mask, self.change)
+        count = device.count(latency)
+        each = device.ns(latency) / max(1, count)
+        params |= {
+            "latency_ns": device.ns(latency),
+            "latency_share": round(device.share(latency), 6),
+            "latency_count": count,
+            "each_ns": each if count > 1 else None,
+        }
+        return self.say(
+            "launch-latency", self.severity(analysis, device, mask), self.grade, device.subject, params,
+            numbers=cost_numbers(analysis, params) | {"latency_us": us(device.ns(latency)), "per_launch_us": us(each)},
+            evidence=device.evidence(latency, "called, and not yet started"),
+            remedy=["launch the next work before the last is done, so that it is queued when the device gets there", fewer_launches_of(analysis)],
             cost=device.cost(mask, self.change),
         )  # fmt: skip

@@ -68,7 +68,7 @@ class SyncInLoop(LedgerRule):
             "a synchronise drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle behind {api:name}"
             + EXCEPTIONS,
             "[[Device {device}: ]]the queue ran dry {waits:often} while the host waited in {api:name}[[ ({operator:name})]]; until it had launched again the "
-            "device was idle {cost_ns:time} ({share:share} of {span_ns:time}), most of it in {top:name} ({top_ns:time})[[, {second:name} ({second_ns:time})]]"
+            "device was idle {cost_ns:time} ({share:share} of {span_ns:time}), most of it in {top:cause} ({top_ns:time})[[, {second:cause} ({second_ns:time})]]"
             + EXCEPTIONS
             + ".",
         ),

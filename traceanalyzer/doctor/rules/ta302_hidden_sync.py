@@ -9,7 +9,8 @@ Why it matters
 
 How it is decided
     Idle intervals that began while the host was in a copy call, or in a synchronise of an operator that reads a value or copies: the
-    copy had ended before its call returned. Its cost is the host's time from there to its next launch. Idle time inside the
+    copy had ended before its call returned. Its cost is the host's time from there to its next launch; where that is mostly long
+    work of the host between operators, and no replay says that the wait itself holds the run up, the message says so. Idle time inside the
     copy call of the row that ends it (staging of pageable memory) counts too. A copy whose call had returned before it ran made
     nobody wait. PROVEN.
 
@@ -47,9 +48,13 @@ from traceanalyzer.doctor.ledger_rule import (
     exception_params,
 )
 from traceanalyzer.doctor.message import Message
-from traceanalyzer.doctor.remedies import pinned_of, read_back_of
+from traceanalyzer.doctor.remedies import look_at_host_of, pinned_of, read_back_of
 from traceanalyzer.doctor.rule import Example
 from traceanalyzer.trace.tables import Bool
+
+HALF = 0.5
+LONG_WORK_NS = 1_000_000
+"""Code of the host that takes longer at a time, behind a copy that it waited for, is work and no way to the next launch."""
 
 
 class HiddenSync(LedgerRule):
@@ -64,14 +69,21 @@ class HiddenSync(LedgerRule):
             "reading values back drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle behind {what:name}"
             + EXCEPTIONS,
             "[[Device {device}: ]]{waits:often} the host waited in {api:name}[[ of {operator:name}]] until the queue was empty; the device was idle "
-            "{cost_ns:time} ({share:share} of {span_ns:time}) until it had launched again, most of it in {top:name} ({top_ns:time})"
+            "{cost_ns:time} ({share:share} of {span_ns:time}) until it had launched again, most of it in {top:cause} ({top_ns:time})"
             + EXCEPTIONS
             + ".",
+        ),
+        "work-behind": Message(
+            "the device waits while the host works after a read-back: {cost_ns:time}, {share:share} of its span, passes behind {what:name}, "
+            "most in {top:cause} ({top_ns:time})" + EXCEPTIONS,
+            "[[Device {device}: ]]{waits:often} the host waited in {api:name}[[ of {operator:name}]] until the queue was empty, and then worked for long before it "
+            "launched again: the device was idle {cost_ns:time} ({share:share} of {span_ns:time}), most of it in {top:cause} ({top_ns:time}, up to "
+            "{top_longest_ns:time} at a time)" + EXCEPTIONS + ".",
         ),
         "input-copy": Message(
             "copies to the device make the host wait: {cost_ns:time}, {share:share} of the device's span, is idle behind {what:name}",
             "[[Device {device}: ]]{waits:often} the host waited in {api:name}[[ of {operator:name}]] until its copy was done and the queue was empty; the "
-            "device was idle {cost_ns:time} ({share:share} of {span_ns:time}) until it had launched again, most of it in {top:name} ({top_ns:time}).",
+            "device was idle {cost_ns:time} ({share:share} of {span_ns:time}) until it had launched again, most of it in {top:cause} ({top_ns:time}).",
         ),
         "copy-call": Message(
             "copy calls hold the device up: {cost_ns:time}, {share:share} of its span, passes in {api:name}",
@@ -108,6 +120,21 @@ class HiddenSync(LedgerRule):
             ),
             allows=("TA201", "TA202", "TA205", "TA211", "TA301"),
         ),
+        Example(
+            "the host works for 3 to 6 ms on each result, of changing work, before it launches again",
+            tuple(
+                e
+                for i, (at, kernels) in enumerate(((0, 3), (4000, 5), (9000, 2), (13_000, 7), (19_500, 4), (23_000, 6)))
+                for e in (
+                    *(launch(at + 4 * k, 100 * i + k + 1) for k in range(kernels)),
+                    *(kernel(at + 6 + 50 * k, 50, 100 * i + k + 1, f"part_{k}") for k in range(kernels)),
+                    *memcpy(
+                        at + 32, at + 8 + 50 * kernels, 2, 100 * i + 90, 50 * kernels - 20, "DtoH (Device -> Pageable)"
+                    ),
+                )
+            ),
+            allows=("TA201", "TA202", "TA205", "TA211", "TA301", "TA308", "TA406", "TA507", "TA203"),
+        ),
     )
     negative: ClassVar[tuple[Example, ...]] = (
         Example("one copy before the loop", (*memcpy(0, 10, 200, 900, 210), *loop(40, 12, 15))),
@@ -141,6 +168,8 @@ class HiddenSync(LedgerRule):
             wait = device.waits_by_call(behind)[0]
             api, operator = wait.api, wait.operator
             code = "input-copy" if wait.direction == "to device" else "read-back"
+            if code == "read-back" and _works_behind(device, behind):
+                code = "work-behind"
             params |= {
                 "api": api,
                 "operator": operator,
@@ -165,6 +194,12 @@ class HiddenSync(LedgerRule):
 def _remedy(analysis: Analysis, code: str, params: dict[str, Param]) -> list[str]:
     """Return how copies do not block: results stay on the device, inputs are pinned, of small copies fewer are made."""
     kinds = str(params["kinds"])
+    if code == "work-behind":
+        return [
+            "launch the next work before the host works on what it read, or do that work on the device",
+            look_at_host_of(analysis),
+            read_back_of(analysis),
+        ]
     if code == "read-back" and params["few"]:
         return [LOOK_AT_PAUSES, read_back_of(analysis)]
     if code == "read-back" and not params["operator"] and "synchronize" in str(params["api"]).lower():
@@ -177,6 +212,15 @@ def _remedy(analysis: Analysis, code: str, params: dict[str, Param]) -> list[str
     if code == "input-copy" or "Pageable" in kinds:
         return [pinned_of(analysis), "move inputs to the device before the loop"]
     return ["make fewer, larger copies, or one kernel that copies", "move inputs to the device before the loop"]
+
+
+def _works_behind(device: DeviceCauses, behind: Bool) -> bool:
+    """Return whether the time behind the waits is the host's own long work, which stays where nobody waits, unless a replay tells otherwise."""
+    own = behind & np.isin(device.ledger.cls, (LedgerClass.BETWEEN_OPS, LedgerClass.PYTHON))
+    worth = device.worth("no_host_waits")
+    if worth is not None and worth.share >= HALF * device.share(behind):
+        return False
+    return device.ns(own) >= HALF * device.ns(behind) and device.mostly_long(own, LONG_WORK_NS)
 
 
 def _kinds(analysis: Analysis, device: DeviceCauses, mask: Bool) -> str:

@@ -75,14 +75,14 @@ class AllocatorInLoop(LedgerRule):
     remedies: ClassVar[tuple[Remedy, ...]] = (allocator_of, "allocate before the loop")
     messages: ClassVar[dict[str, Message]] = {
         "allocation": Message(
-            "allocation holds the device up: it waits {cost_ns:time}, {share:share} of its span, for {top:name}",
-            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while the host is in {top:name} ({top_ns:time})"
-            "[[ and {second:name} ({second_ns:time})]], in {intervals:plural idle interval}: this is why the host is late there.",
+            "allocation holds the device up: it waits {cost_ns:time}, {share:share} of its span, for {top:cause}",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while the host is in {top:cause} ({top_ns:time})"
+            "[[ and {second:cause} ({second_ns:time})]], in {intervals:plural idle interval}: this is why the host is late there.",
         ),
         "storm": Message(
-            "an allocation storm holds the device up: it waits {cost_ns:time}, {share:share} of its span, most of it for {top:name}, up to {most:count} calls in a row",
-            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device waits while the host is in {top:name} ({top_ns:time})"
-            "[[ and {second:name} ({second_ns:time})]], up to {most:count} calls in one idle interval: an allocator that runs out of memory frees what it holds and "
+            "an allocation storm holds the device up: it waits {cost_ns:time}, {share:share} of its span, most of it for {top:cause}, up to {most:count} calls in a row",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device waits while the host is in {top:cause} ({top_ns:time})"
+            "[[ and {second:cause} ({second_ns:time})]], up to {most:count} calls in one idle interval: an allocator that runs out of memory frees what it holds and "
             "tries again.",
         ),
     }

@@ -66,9 +66,9 @@ class DataLoading(LedgerRule):
     )
     messages: ClassVar[dict[str, Message]] = {
         "data-loading": Message(
-            "the input pipeline holds the device up: it waits {cost_ns:time}, {share:share} of its span, in {top:name}",
+            "the input pipeline holds the device up: it waits {cost_ns:time}, {share:share} of its span, in {top:cause}",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while the host is in "
-            "{top:name}, in {intervals:plural idle interval} of up to {top_longest_ns:time}.",
+            "{top:cause}, in {intervals:plural idle interval} of up to {top_longest_ns:time}.",
         )
     }
     causes = (LedgerClass.DATA_LOADING,)

@@ -69,8 +69,8 @@ class HostPause(LedgerRule):
             "what the host did in it ({top}): a garbage collection or a preempted thread looks like this. A median is sound, a mean is not.",
         ),
         "one-stall": Message(
-            "one launch call takes {top_longest_ns:time}, {share:share} of the device's span ({top:name})",
-            "[[Device {device}: ]]one call of {top:name} takes {top_longest_ns:time} ({share:share} of {span_ns:time}), in which the device has nothing to do; the "
+            "one launch call takes {top_longest_ns:time}, {share:share} of the device's span ({top:cause})",
+            "[[Device {device}: ]]one call of {top:cause} takes {top_longest_ns:time} ({share:share} of {span_ns:time}), in which the device has nothing to do; the "
             "other calls are far shorter, so a median is sound and a mean is not.",
         ),
         "few-pauses": Message(

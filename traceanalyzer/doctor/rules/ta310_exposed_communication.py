@@ -78,14 +78,14 @@ class ExposedCommunication(LedgerRule):
     )
     messages: ClassVar[dict[str, Message]] = {
         "one-collective": Message(
-            "one collective holds the device: {top:name} runs alone for {top_longest_ns:time} of {span_ns:time}; a wait for another rank looks like this",
-            "[[Device {device}: ]]one call of {top:name} takes {top_longest_ns:time} of {span_ns:time}, in which nothing else runs; all collectives together run alone "
+            "one collective holds the device: {top:cause} runs alone for {top_longest_ns:time} of {span_ns:time}; a wait for another rank looks like this",
+            "[[Device {device}: ]]one call of {top:cause} takes {top_longest_ns:time} of {span_ns:time}, in which nothing else runs; all collectives together run alone "
             "for {cost_ns:time} ({share:share}). A transfer of that length is unlikely: it waits for another rank. Only the ranks' traces together tell for which.",
         ),
         "exposed-communication": Message(
-            "communication is exposed: for {cost_ns:time}, {share:share} of the device's span, only collectives run, most of it {top:name}",
+            "communication is exposed: for {cost_ns:time}, {share:share} of the device's span, only collectives run, most of it {top:cause}",
             "[[Device {device}: ]]for {cost_ns:time} ({share:share}) of {span_ns:time} the device runs communication and computes nothing: "
-            "{top:name} {top_ns:time} in {top_count:plural stretch} of up to {top_longest_ns:time}[[, {second:name} {second_ns:time}]]. How "
+            "{top:cause} {top_ns:time} in {top_count:plural stretch} of up to {top_longest_ns:time}[[, {second:cause} {second_ns:time}]]. How "
             "much of it waits for another rank, only the ranks' traces together tell.",
         ),
     }

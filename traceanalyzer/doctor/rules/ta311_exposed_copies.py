@@ -84,9 +84,9 @@ class ExposedCopies(LedgerRule):
     remedies: ClassVar[tuple[Remedy, ...]] = (copy_ahead_of, pinned_of)
     messages: ClassVar[dict[str, Message]] = {
         "exposed-copies": Message(
-            "copies are exposed: for {cost_ns:time}, {share:share} of the device's span, it only copies, most of it {top:name}",
+            "copies are exposed: for {cost_ns:time}, {share:share} of the device's span, it only copies, most of it {top:cause}",
             "[[Device {device}: ]]for {cost_ns:time} ({share:share}) of {span_ns:time} the device copies to or from the host or another device and computes nothing: "
-            "{top:name} {top_ns:time} in {top_count:plural stretch} of up to {top_longest_ns:time}[[, {second:name} {second_ns:time}]].",
+            "{top:cause} {top_ns:time} in {top_count:plural stretch} of up to {top_longest_ns:time}[[, {second:cause} {second_ns:time}]].",
         ),
     }
     positive: ClassVar[tuple[Example, ...]] = (

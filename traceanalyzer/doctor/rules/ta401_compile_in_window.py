@@ -57,9 +57,9 @@ class CompileInWindow(LedgerRule):
     remedies: ClassVar[tuple[Remedy, ...]] = (compiled_before_of,)
     messages: ClassVar[dict[str, Message]] = {
         "compile-in-window": Message(
-            "code is compiled while the device waits: {cost_ns:time}, {share:share} of its span, goes to compilation ({top:name})",
-            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while the host compiles or tunes: {top:name} "
-            "{top_ns:time}[[, {second:name} {second_ns:time}]][[, {third:name} {third_ns:time}]].",
+            "code is compiled while the device waits: {cost_ns:time}, {share:share} of its span, goes to compilation ({top:cause})",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while the host compiles or tunes: {top:cause} "
+            "{top_ns:time}[[, {second:cause} {second_ns:time}]][[, {third:cause} {third_ns:time}]].",
         )
     }
     positive: ClassVar[tuple[Example, ...]] = (

@@ -86,9 +86,9 @@ class ModuleLoad(LedgerRule):
             "{late:plural load} came after the second launch. A mean over the window measures the loader.",
         ),
         "module-load-in-window": Message(
-            "code was loaded while the device waits: {cost_ns:time}, {share:share} of its span ({top:name})",
-            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while code is loaded: {top:name} {top_ns:time}"
-            "[[, {second:name} {second_ns:time}]], in {intervals:plural idle interval}.",
+            "code was loaded while the device waits: {cost_ns:time}, {share:share} of its span ({top:cause})",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while code is loaded: {top:cause} {top_ns:time}"
+            "[[, {second:cause} {second_ns:time}]], in {intervals:plural idle interval}.",
         ),
     }
     positive: ClassVar[tuple[Example, ...]] = (

@@ -69,7 +69,7 @@ class FirstUse(LedgerRule):
     messages: ClassVar[dict[str, Message]] = {
         "first-use": Message(
             "slow first launch: {cost_ns:time}, {share:share} of the device's span, passes in first launch calls, most in that of {kernel:name}",
-            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} passes inside launch calls ({top:name}, {intervals:count} in all, "
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} passes inside launch calls ({top:cause}, {intervals:count} in all, "
             "up to {top_longest_ns:time}) that are the first of their kernel in the trace, most in that of {kernel:name}: code is loaded or libraries are set up, once per process.",
         )
     }

@@ -59,9 +59,9 @@ class GraphSetup(LedgerRule):
     remedies: ClassVar[tuple[Remedy, ...]] = (graph_once_of,)
     messages: ClassVar[dict[str, Message]] = {
         "graph-setup": Message(
-            "graphs are made while the device waits: {cost_ns:time}, {share:share} of its span, goes to graph set-up, most to {top:name}",
+            "graphs are made while the device waits: {cost_ns:time}, {share:share} of its span, goes to graph set-up, most to {top:cause}",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device has nothing to do while the host makes graphs: "
-            "{top:name} {top_ns:time} in {top_count:plural place}[[, {second:name} {second_ns:time}]][[, {third:name} {third_ns:time}]].",
+            "{top:cause} {top_ns:time} in {top_count:plural place}[[, {second:cause} {second_ns:time}]][[, {third:cause} {third_ns:time}]].",
         )
     }
     causes = (LedgerClass.GRAPH_SETUP,)
