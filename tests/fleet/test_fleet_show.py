@@ -214,3 +214,45 @@ def test_a_signal_ends_a_query_that_takes_for_ever(tmp_path):
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) in (-signal.SIGTERM, 128 + signal.SIGTERM)
     assert process.stderr.read() == b""
+
+
+def test_a_part_of_another_table_and_any_changed_byte_of_a_column_are_told(tmp_path):
+    trace().loop(20, 50, 10, 20).write(tmp_path / "a.json")
+    out = made(tmp_path, tmp_path / "a.json")
+    part = next((out / "ledger").glob("*.parquet"))
+    sound = part.read_bytes()
+
+    def refused():
+        shown = CliRunner().invoke(cli, ["fleet", "show", str(out), "--sql", "select * from ledger"])
+        return shown.exit_code, shown.stderr.count("\n")
+
+    assert refused() == (0, 0)
+    part.write_bytes(next((out / "kernels").glob("*.parquet")).read_bytes())
+    assert refused() == (2, 1)
+    untold = []
+    for at in range(4, len(sound) - 8, 97):  # magic numbers and the footer's length have a test of their own
+        part.write_bytes(sound[:at] + bytes([sound[at] ^ 0x40]) + sound[at + 1 :])
+        code, lines = refused()
+        assert (code, lines) in ((0, 0), (2, 1))
+        if code == 0:
+            untold.append(at)
+    # a page's own header and statistics have no checksum; what a column holds has
+    part.write_bytes(sound)
+    values = query(out, "select * from ledger").rows
+    for at in untold:
+        part.write_bytes(sound[:at] + bytes([sound[at] ^ 0x40]) + sound[at + 1 :])
+        assert query(out, "select * from ledger").rows == values
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the bound is that of Linux")
+def test_a_query_takes_bounded_memory_and_gives_it_back(tmp_path, monkeypatch):
+    import resource
+
+    monkeypatch.setattr("traceanalyzer.fleet.questions.MOST_MEMORY_BYTES", 300 << 20)
+    trace().loop(20, 50, 10, 20).write(tmp_path / "a.json")
+    out = made(tmp_path, tmp_path / "a.json")
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with pytest.raises(OptionError, match="--sql"):
+        query(out, "select repeat('x', 1000000000)")
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    assert query(out, "select 1").rows == [[1]]

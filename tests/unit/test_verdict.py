@@ -335,7 +335,9 @@ def test_a_second_cause_of_a_quarter_of_the_span_is_named_with_the_first(tmp_pat
     found = reported(tmp_path, both)
     headline = found["verdict"]["headline"]
     assert "input pipeline" in headline and "Also: allocation holds the device up" in headline
-    little = reported(tmp_path, steps(8, 2000, host_range("enumerate(DataLoader)#0", 1, 1600), call(1605, 350, "cudaMalloc", 9001)))
+    little = reported(
+        tmp_path, steps(8, 2000, host_range("enumerate(DataLoader)#0", 1, 1600), call(1605, 350, "cudaMalloc", 9001))
+    )
     assert "input pipeline" in little["verdict"]["headline"] and "allocation" not in little["verdict"]["headline"]
 
 

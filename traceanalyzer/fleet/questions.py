@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -19,7 +20,7 @@ from traceanalyzer._version import __version__
 from traceanalyzer.analysis.collectives import RankCollectives
 from traceanalyzer.analysis.ranks import RankTimes, late_ranks
 from traceanalyzer.errors import OptionError, TraceFormatError
-from traceanalyzer.fleet.store import Results, schema_of
+from traceanalyzer.fleet.store import Results, check_part, schema_of
 from traceanalyzer.fleet.tables import TABLES
 from traceanalyzer.interrupts import at_once
 from traceanalyzer.report.fleet import (
@@ -37,6 +38,8 @@ from traceanalyzer.report.fleet import (
 from traceanalyzer.report.ranks import communication
 
 MOST_QUERY_ROWS = 100_000
+MOST_MEMORY_BYTES = 3 << 30
+"""What a query may take, DuckDB's own memory and the text of its answer together."""
 LEAST_RUNS = 10
 """A kernel that ran less often in a trace is no candidate for the worst inflation: nobody timed it."""
 MOST_OF_JOB = 5_000_000
@@ -68,16 +71,14 @@ class Questions:
         self._connection = duckdb.connect(":memory:")
         for table in TABLES:
             files = self.results.files(table)
-            missing = next((f for f in files if not f.is_file()), None)
-            if missing is not None:
-                raise TraceFormatError(
-                    "bad_results",
-                    f"'{table}/{missing.name}' of the results is not there",
-                    hint="ask again if fleet is at work, else make them again with --fresh",
-                )
+            for file in files:
+                check_part(file, table)
             schema = schema_of(table).remove_metadata()
+            checked = ds.ParquetFileFormat(
+                default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+            )
             shown = (
-                ds.dataset([str(f) for f in files], schema=schema, format="parquet") if files else schema.empty_table()
+                ds.dataset([str(f) for f in files], schema=schema, format=checked) if files else schema.empty_table()
             )
             self._connection.register(table, shown)
             if table == "collectives":
@@ -102,7 +103,7 @@ class Questions:
             statements = self._duckdb.extract_statements(sql)
             if len(statements) != 1 or statements[0].type != self._duckdb.StatementType.SELECT:
                 raise OptionError("bad_query", "--sql takes one SELECT", hint="tables and columns: docs/fleet.md")
-            with at_once():
+            with at_once(), _bounded_memory():
                 found = self._connection.execute(statements[0])
                 columns = [str(d[0]) for d in found.description or []]
                 rows = found.fetchmany(MOST_QUERY_ROWS + 1)
@@ -113,6 +114,31 @@ class Questions:
             ) from None
         plain = [[_plain(v) for v in row] for row in rows[:MOST_QUERY_ROWS]]
         return QueryResult(columns, plain, len(rows) > MOST_QUERY_ROWS)
+
+
+@contextmanager
+def _bounded_memory() -> Iterator[None]:
+    """Let this process take MOST_MEMORY_BYTES more inside, and then what it took before: the bound of DuckDB does not count the text of values."""
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
+    except (ImportError, OSError, ValueError, IndexError):  # another system than Linux
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    most = pages * resource.getpagesize() + MOST_MEMORY_BYTES
+    if before[0] != resource.RLIM_INFINITY:
+        most = min(most, before[0])
+    resource.setrlimit(resource.RLIMIT_DATA, (most, before[1]))
+    try:
+        yield
+    except MemoryError:
+        raise OptionError(
+            "bad_query", "--sql: the answer does not fit into memory", hint="ask for fewer rows, or shorter values"
+        ) from None
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 def _bad_part(error: Exception) -> TraceFormatError:

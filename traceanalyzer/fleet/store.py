@@ -109,9 +109,26 @@ def _is_part(name: object) -> bool:
 
 def _read(path: Path, columns: list[str]) -> pa.Table:
     try:
-        return pq.ParquetFile(path).read(columns=columns)
+        check_part(path, path.parent.name)
+        return pq.ParquetFile(path, page_checksum_verification=True).read(columns=columns)
     except (OSError, pa.ArrowException) as error:
         raise damaged(path, error) from None
+
+
+def check_part(path: Path, table: str) -> None:
+    """Raise TraceFormatError where a part is not there, cannot be read, or holds another table than this."""
+    if not path.is_file():
+        raise TraceFormatError(
+            "bad_results",
+            f"'{table}/{path.name}' of the results is not there",
+            hint="ask again if fleet is at work, else make them again with --fresh",
+        )
+    try:
+        found = pq.read_schema(path)
+    except (OSError, pa.ArrowException) as error:
+        raise damaged(path, error) from None
+    if not found.equals(schema_of(table)) or (found.metadata or {}).get(b"table") != table.encode():
+        raise damaged(path, ValueError("its columns are those of another table or version"))
 
 
 def damaged(path: Path, error: Exception) -> TraceFormatError:
@@ -200,7 +217,7 @@ class Store(Results):
         for name in names:
             path = self.folder / table / name
             try:
-                for batch in pq.ParquetFile(path).iter_batches(batch_size=GROUP_ROWS):
+                for batch in pq.ParquetFile(path, page_checksum_verification=True).iter_batches(batch_size=GROUP_ROWS):
                     kept = batch.filter(pc.invert(pc.is_in(batch.column("run"), value_set=gone))) if without else batch
                     yield pa.RecordBatch.from_arrays(kept.columns, schema=schema_of(table))
             except (OSError, pa.ArrowException) as error:
@@ -212,7 +229,7 @@ class Store(Results):
         place.parent.mkdir(exist_ok=True)
         partial = place.with_name(f".{name}.part")
         schema = schema_of(table)
-        with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+        with pq.ParquetWriter(partial, schema, compression="zstd", write_page_checksum=True) as writer:
             held: list[pa.RecordBatch] = []
             for batch in batches:
                 held.append(batch)
