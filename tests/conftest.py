@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -18,6 +19,13 @@ settings.load_profile("default")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # a run in the background of a script inherits an ignored Ctrl-C, and so would every process that a test interrupts
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Take what collection made out of the garbage collector's sight: 7,000 tests and their imports would be searched again and again."""
+    gc.collect()
+    gc.freeze()
+
 
 SHARED = Path(os.environ.get("TRACEANALYZER_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 """Folder of traces recorded by others and of cases; not part of the repository."""

@@ -116,7 +116,7 @@ def cost_params(device: DeviceCauses, mask: Bool, change: str = "") -> dict[str,
         item = items[place] if place < len(items) else None
         params |= {
             prefix: item.what if item else None, f"{prefix}_ns": item.ns if item else None, f"{prefix}_count": item.count if item else None,
-            f"{prefix}_longest_ns": item.longest_ns if item else None, f"{prefix}_named": item.named if item else None,
+            f"{prefix}_longest_ns": item.longest_ns if item else None, f"{prefix}_unnamed": item.cls.label if item and not item.named else None,
         }  # fmt: skip
     params["within"] = items[0].within if items else ""
     return params

@@ -5,8 +5,8 @@ A template holds ``{parameter}`` or ``{parameter:kind}``:
 - ``time`` (nanoseconds), ``share`` (a part of one as a percentage), ``change`` (a relative difference, with its sign)
 - ``times``, ``factor``, ``ratio`` and ``number`` (three digits with an x; one digit behind the point with an x; four digits behind the point; three digits)
 - ``count`` (an integer with its thousands apart), ``often`` (once, twice, 3 times), ``plural WORD`` (``1 place``, ``3 places``)
-- ``name`` (a kernel, operator or range, cut and in backquotes), ``cause`` (the same, but plain words where the parameter ``PARAMETER_named`` is
-  false: the cause has no name and its class stands for it), ``unit`` (a step, a call of an operation, an iteration of some kernels)
+- ``name`` (a kernel, operator or range, cut and in backquotes), ``cause`` (the same, but plain words where the parameter ``PARAMETER_unnamed`` holds
+  the class of a cause that no row names), ``unit`` (a step, a call of an operation, an iteration of some kernels)
 - ``protocol`` (a timing protocol in words), ``without`` (a change of the replays in words)
 
 A part in brackets of the form ``[[... {parameter} ...]]`` is left out where one of its parameters is None or empty.
@@ -125,7 +125,7 @@ def sentence(template: str, params: Mapping[str, Any]) -> str:
         if match.group(2) == "plural":
             return number_text.plural(value, match.group(3))
         if match.group(2) == "cause":
-            return _KINDS["" if params.get(f"{match.group(1)}_named") is False else "name"](value)
+            return _KINDS["" if params.get(f"{match.group(1)}_unnamed") else "name"](value)
         return _KINDS[match.group(2) or ""](value)
 
     return _PARAMETER.sub(shown, _OPTIONAL.sub(optional, template))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from traceanalyzer.errors import TraceAnalyzerError, TraceFormatError
@@ -55,13 +56,27 @@ def _here(
 ) -> Iterator[tuple[Path, OneRank | str]]:
     for path in files:
         found: OneRank | str
-        try:
-            found = one_rank(path, options, with_hta, progress)
-        except TraceAnalyzerError as error:
-            found = error.one_line()
-        # the command runs without collections, and an analysis refers to itself: without this every trace would stay
-        gc.collect()
+        with _new_objects_alone():
+            try:
+                found = one_rank(path, options, with_hta, progress)
+            except TraceAnalyzerError as error:
+                found = error.one_line()
+            # the command runs without collections, and an analysis refers to itself: without this every trace would stay
+            gc.collect()
         yield path, found
+
+
+@contextmanager
+def _new_objects_alone() -> Iterator[None]:
+    """Let a collection inside look at what was made inside: in a notebook with torch in it a whole one takes a second."""
+    if gc.get_freeze_count():  # somebody else froze what there is
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _in_workers(
