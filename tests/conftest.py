@@ -21,10 +21,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_finish() -> None:
-    """Take what collection made out of the garbage collector's sight: 7,000 tests and their imports would be searched again and again."""
-    gc.collect()
-    gc.freeze()
+_module: list[str] = []
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Take what earlier modules made out of the garbage collector's sight.
+
+    A process with torch, 7,000 tests and a browser in it takes a second for each full collection, and captures ask for three.
+    """
+    name = item.nodeid.partition("::")[0]
+    if _module != [name]:
+        _module[:] = [name]
+        gc.collect()
+        gc.freeze()
 
 
 SHARED = Path(os.environ.get("TRACEANALYZER_SHARED", Path(__file__).resolve().parents[2] / "shared"))
@@ -53,3 +62,8 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return writer
+
+
+def pytest_sessionfinish() -> None:
+    """Give it back: libraries that count what is left at the end would complain."""
+    gc.unfreeze()

@@ -7,6 +7,7 @@ can be put into a report here, which is how the bounds are held by construction 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from typing import Any, TypeVar
@@ -44,14 +45,19 @@ def make(row: type[Row], text: str = "", **given: Any) -> Row:
 
     Built from the annotations, so that a field added to the model needs no change here.
     """
-    model.load_every_type()
-    hints = typing.get_type_hints(row, {**vars(units), **vars(model)})
+    hints = _hints(row)
     for field in dataclasses.fields(row):  # type: ignore[arg-type]
         if field.name not in given and field.default is dataclasses.MISSING:
             given[field.name] = _value(hints[field.name], text)
         elif field.name not in given and hints[field.name] is str:
             given[field.name] = text
     return row(**given)
+
+
+@functools.cache
+def _hints(row: type) -> dict[str, Any]:
+    model.load_every_type()
+    return typing.get_type_hints(row, {**vars(units), **vars(model)})
 
 
 def _value(hint: Any, text: str) -> Any:
