@@ -13,7 +13,7 @@ from traceanalyzer._version import __version__
 from traceanalyzer.capture import conditions
 from traceanalyzer.capture.calibrate import calibrate
 from traceanalyzer.capture.correctness import Tolerances
-from traceanalyzer.capture.device import Device
+from traceanalyzer.capture.device import DeviceAdapter
 from traceanalyzer.capture.frameworks import framework_of, leaves, loaded, open_device
 from traceanalyzer.capture.place import TRACE_NAME
 from traceanalyzer.capture.protocols import chosen_protocols
@@ -69,7 +69,7 @@ class CaptureOptions:
     tolerance: Tolerances | None = None
     name: str | None = None
     budget_s: float = 30.0
-    device: str | Device = "auto"
+    device: str | DeviceAdapter = "auto"
     framework: str = "auto"
     seed: int | None = None
     bytes_moved: int | None = None
@@ -82,7 +82,7 @@ class CaptureOptions:
 def capture(
     fn: Callable[..., Any], /, *args: Any, out: str | Path, protocols: str | tuple[str, ...] = "all", warmup: int = 10, iters: int = 100,
     reference: Callable[..., Any] | None = None, tolerance: Tolerances | None = None, name: str | None = None,
-    budget_s: float = 30.0, device: str | Device = "auto", framework: str = "auto", seed: int | None = None,
+    budget_s: float = 30.0, device: str | DeviceAdapter = "auto", framework: str = "auto", seed: int | None = None,
     bytes_moved: int | None = None, flops: int | None = None, with_host: bool = False, inputs: Mapping[str, str] | None = None,
     observe: Observer = lambda *_: None, **kwargs: Any,
 ) -> Capture:  # fmt: skip
@@ -140,7 +140,7 @@ def begin_call(
         return fn(*args, **kwargs)
 
     earlier_ns: list[int] = []
-    if isinstance(device, Device):
+    if isinstance(device, DeviceAdapter):
         adapter = device
     else:
         observe("the first call, to find its framework", 0, 1)
@@ -155,7 +155,7 @@ def begin_call(
 
 
 def run(
-    device: Device,
+    device: DeviceAdapter,
     operation: Operation,
     settings: Settings,
     out: Path,
@@ -201,7 +201,7 @@ def together(begun: list[Begun]) -> list[Capture | None]:
 
 
 def begin(
-    device: Device,
+    device: DeviceAdapter,
     operation: Operation,
     settings: Settings,
     out: Path,
@@ -221,7 +221,7 @@ def begin(
         raise OptionError(
             "cannot_write", f"'{out.name}': {error.strerror}", hint="give another folder with -o"
         ) from None
-    clocks = conditions.Clocks(device)
+    clocks = conditions.ClockReader(device)
     commit, changed = conditions.git_state()
     observe("calibration", 0, 1)
     base = Sidecar(
@@ -300,7 +300,7 @@ def _device(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     earlier_ns: list[int],
-) -> Device:
+) -> DeviceAdapter:
     """Return the adapter: that of the arguments, else of what one call returns, else of the only framework loaded.
 
     The time of that call is added to ``earlier_ns``: it is the one that compiles.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from traceanalyzer.capture.device import Capability, Device
+from traceanalyzer.capture.device import Capability, DeviceAdapter
 from traceanalyzer.trace.sidecar import Calibration
 
 _REPEATS = 20
@@ -17,7 +17,7 @@ _BACKLOG_NS = 2_000_000
 _FEW, _MANY = 20, 220
 
 
-def calibrate(device: Device) -> Calibration:
+def calibrate(device: DeviceAdapter) -> Calibration:
     """Return medians over twenty repeats, each from an idle device; None for what the device lacks or fails at.
 
     A failure is not raised: the operation is called next, and says more of a device that does not work.
@@ -28,7 +28,7 @@ def calibrate(device: Device) -> Calibration:
     return Calibration(**found)
 
 
-def _measure(device: Device, found: dict[str, float | None]) -> None:
+def _measure(device: DeviceAdapter, found: dict[str, float | None]) -> None:
     device.synchronize()
     found["sync_us"] = _us(_host_ns(device, device.synchronize, 1))
     if device.lacks(Capability.EVENTS):
@@ -48,7 +48,7 @@ def _measure(device: Device, found: dict[str, float | None]) -> None:
             found["clear_us"] = _us(_device_ns(device, device.clear))
 
 
-def _measure_graph(device: Device, found: dict[str, float | None]) -> None:
+def _measure_graph(device: DeviceAdapter, found: dict[str, float | None]) -> None:
     """Find the gap between two nodes and the cost of the launch, from graphs of :data:`_FEW` and :data:`_MANY` shortest kernels.
 
     A graph of n kernels takes ``launch + n * (kernel + gap)`` between two records: the slope over n is kernel and gap, and the
@@ -62,7 +62,7 @@ def _measure_graph(device: Device, found: dict[str, float | None]) -> None:
     found["graph_launch_us"] = _us(max(0.0, few - _FEW * node + (node - kernel)))
 
 
-def _replayed_ns(device: Device, nodes: int) -> float:
+def _replayed_ns(device: DeviceAdapter, nodes: int) -> float:
     replay = device.graph(device.idle_kernel, nodes)
     replay()
     times = []
@@ -76,14 +76,14 @@ def _replayed_ns(device: Device, nodes: int) -> float:
     return float(np.median(times))
 
 
-def _step_us(device: Device) -> float | None:
+def _step_us(device: DeviceAdapter) -> float | None:
     """Return the smallest difference between readings of one step, None where all are alike: the clock is finer than that."""
     readings = sorted({_device_ns(device, lambda: None, repeats=1) for _ in range(_REPEATS)})
     steps = [b - a for a, b in itertools.pairwise(readings)]
     return _us(min(steps)) if steps else None
 
 
-def _host_ns(device: Device, step: Callable[[], object], burst: int) -> float:
+def _host_ns(device: DeviceAdapter, step: Callable[[], object], burst: int) -> float:
     times = []
     for _ in range(_REPEATS):
         device.synchronize()
@@ -94,7 +94,7 @@ def _host_ns(device: Device, step: Callable[[], object], burst: int) -> float:
     return float(np.median(times))
 
 
-def _device_ns(device: Device, step: Callable[[], object], repeats: int = _REPEATS) -> float:
+def _device_ns(device: DeviceAdapter, step: Callable[[], object], repeats: int = _REPEATS) -> float:
     """Return the device time between two records around a step, all enqueued behind a blocker."""
     times = []
     for _ in range(repeats):

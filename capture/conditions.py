@@ -8,7 +8,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from traceanalyzer.capture.device import Device
+from traceanalyzer.capture.device import DeviceAdapter
 from traceanalyzer.trace.names import scrub_paths
 from traceanalyzer.trace.sidecar import ClockSample
 
@@ -29,7 +29,7 @@ def environment() -> dict[str, str]:
     return {name: scrub_paths(os.environ[name])[:200] for name in SWITCHES if name in os.environ}
 
 
-def versions(device: Device) -> dict[str, str]:
+def versions(device: DeviceAdapter) -> dict[str, str]:
     """Return versions of Python and of every package that matters and is installed."""
     from traceanalyzer._version import __version__
 
@@ -56,10 +56,10 @@ def _git(*words: str) -> str:
     return run.stdout.strip() if run.returncode == 0 else ""
 
 
-class Clocks:
+class ClockReader:
     """Reads clocks and power of one NVIDIA device; ``missing`` says why it cannot, empty if it can."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: DeviceAdapter) -> None:
         self.missing = ""
         self.driver = ""
         self._nvml: Any = None

@@ -42,7 +42,7 @@ class Profiled:
     trace: Path | None
 
 
-class Device(ABC):
+class DeviceAdapter(ABC):
     """A device with its framework.
 
     ``framework`` is the name people know (pytorch, jax, tensorflow). ``holds_outputs`` is True where a barrier needs

@@ -10,7 +10,7 @@ from typing import Any
 
 from traceanalyzer.capture.api import Capture, CaptureOptions, capture_call
 from traceanalyzer.capture.correctness import Tolerances
-from traceanalyzer.capture.device import Device
+from traceanalyzer.capture.device import DeviceAdapter
 from traceanalyzer.capture.precision import MOST_RUNS, half_width, next_calls
 from traceanalyzer.errors import TraceAnalyzerError
 from traceanalyzer.trace.sidecar import ProtocolResult, Sidecar
@@ -64,7 +64,7 @@ class Measured:
 def measure(
     fn: Callable[..., Any], /, *args: Any, reference: Callable[..., Any] | None = None, tolerance: Tolerances | None = None,
     iters: int = 100, warmup: int = 10, budget_s: float = 10.0, precision: float | None = None, name: str | None = None,
-    device: str | Device = "auto", out: str | Path | None = None, **kwargs: Any,
+    device: str | DeviceAdapter = "auto", out: str | Path | None = None, **kwargs: Any,
 ) -> Measured:  # fmt: skip
     """Return the times of ``fn(*args, **kwargs)``, each under the protocol that answers its question.
 

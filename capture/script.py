@@ -41,7 +41,7 @@ def run_script(job: Job, say: Callable[[str], None]) -> None:
         raise OptionError("no_such_module", f"there is no module '{script}'", hint="run it where python -m finds it")
     device = open_device("pytorch", job.device)
     assert isinstance(device, TorchCpu)
-    clocks = conditions.Clocks(device)
+    clocks = conditions.ClockReader(device)
     samples = clocks.sample("before")
     recorder = _Recorder(device, job)
     out = Path(job.out)

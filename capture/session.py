@@ -14,7 +14,7 @@ from traceanalyzer import number_text
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.steadiness import changepoint
 from traceanalyzer.capture import agreement, correctness
-from traceanalyzer.capture.device import Call, Device
+from traceanalyzer.capture.device import Call, DeviceAdapter
 from traceanalyzer.capture.frameworks import framework_of, leaves
 from traceanalyzer.capture.plan import Plan, plan
 from traceanalyzer.capture.protocols import PROTOCOLS, TIMED
@@ -84,7 +84,7 @@ class Session:
     """Captures one operation on one device. ``record`` holds what is known so far."""
 
     def __init__(
-        self, device: Device, operation: Operation, settings: Settings, trace: Path, *, observe: Observer = lambda *_: None,
+        self, device: DeviceAdapter, operation: Operation, settings: Settings, trace: Path, *, observe: Observer = lambda *_: None,
         keep: Keep = lambda _: None, sample_clocks: Callable[[], None] | None = None,
         calibration: Calibration | None = None,
     ) -> None:  # fmt: skip

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from traceanalyzer import number_text
 from traceanalyzer.analysis.steadiness import changepoint, drift, slow_head
-from traceanalyzer.capture.device import Call, Device
+from traceanalyzer.capture.device import Call, DeviceAdapter
 from traceanalyzer.trace.sidecar import WarmUp
 
 _WINDOW = 10
@@ -22,7 +22,7 @@ _SLOW = 2.0
 
 
 def warm_up(
-    device: Device,
+    device: DeviceAdapter,
     call: Call,
     least: int,
     budget_ns: int,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from traceanalyzer.capture.device import Device
+from traceanalyzer.capture.device import DeviceAdapter
 from traceanalyzer.errors import CaptureUnavailable, OptionError
 
 
@@ -65,7 +65,7 @@ def loaded() -> list[str]:
     return [f for f in FRAMEWORKS if _ADAPTERS[f].package in sys.modules]
 
 
-def open_device(framework: str, kind: str = "auto") -> Device:
+def open_device(framework: str, kind: str = "auto") -> DeviceAdapter:
     """Return the adapter for a framework. Raises CaptureUnavailable where the framework or the device is missing."""
     if framework not in FRAMEWORKS:
         raise OptionError(
@@ -74,7 +74,7 @@ def open_device(framework: str, kind: str = "auto") -> Device:
     adapter = _ADAPTERS[framework]
     module, _, function = adapter.place.partition(":")
     try:
-        device: Device = getattr(import_module(f"{__name__}.{module}"), function)(kind)
+        device: DeviceAdapter = getattr(import_module(f"{__name__}.{module}"), function)(kind)
     except ImportError:
         extra = "install the extra: pip install -e '.[capture]'" if framework == "pytorch" else f"install {framework}"
         raise CaptureUnavailable(

@@ -7,12 +7,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from traceanalyzer.capture.device import Call, Capability, Device, Profiled
+from traceanalyzer.capture.device import Call, Capability, DeviceAdapter, Profiled
 from traceanalyzer.errors import CaptureUnavailable
 from traceanalyzer.trace.sidecar import DeviceFacts
 
 
-class JaxDevice(Device):
+class JaxDevice(DeviceAdapter):
     """The default backend of JAX."""
 
     framework = "jax"

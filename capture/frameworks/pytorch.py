@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from traceanalyzer.capture.device import Call, Capability, Device, Profiled
+from traceanalyzer.capture.device import Call, Capability, DeviceAdapter, Profiled
 from traceanalyzer.errors import CaptureUnavailable
 from traceanalyzer.trace.sidecar import DeviceFacts
 
@@ -23,7 +23,7 @@ _HOST_NAME = re.compile(rb'"host_name":\s*"(?:[^"\\]|\\.)*"')
 _TRACE_NAME = re.compile(rb'"traceName":\s*"(?:[^"\\]|\\.)*"')
 
 
-class TorchCpu(Device):
+class TorchCpu(DeviceAdapter):
     """The CPU through PyTorch: the call is done when it returns."""
 
     framework = "pytorch"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from traceanalyzer.capture.device import Capability, Device
+from traceanalyzer.capture.device import Capability, DeviceAdapter
 from traceanalyzer.errors import CaptureUnavailable
 from traceanalyzer.trace.sidecar import DeviceFacts
 
 
-class TensorFlowDevice(Device):
+class TensorFlowDevice(DeviceAdapter):
     """The devices TensorFlow sees; the barrier covers all of them."""
 
     framework = "tensorflow"

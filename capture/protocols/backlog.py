@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from traceanalyzer.capture.device import Call, Capability, Device
+from traceanalyzer.capture.device import Call, Capability, DeviceAdapter
 from traceanalyzer.capture.protocols.base import Abstain, Protocol, pairs
 
 MOST_CALLS = 300
@@ -32,7 +32,7 @@ class Backlog(Protocol):
         self._discarded = 0
         self._most = MOST_CALLS
 
-    def prepare(self, device: Device, call: Call, calls: int) -> None:
+    def prepare(self, device: DeviceAdapter, call: Call, calls: int) -> None:
         """Estimate the host time of a call with its records, and bring the blocker into memory."""
         device.block(1000)
         device.synchronize()
@@ -46,14 +46,14 @@ class Backlog(Protocol):
         self._block_ns = 2 * (device.now_ns() - start) // few
         device.synchronize(outputs)
 
-    def measure(self, device: Device, call: Call, calls: int) -> list[float]:
+    def measure(self, device: DeviceAdapter, call: Call, calls: int) -> list[float]:
         """Return the time between the two events of each call."""
         readings: list[float] = []
         while len(readings) < calls:
             readings += self._batch(device, call, calls - len(readings))
         return readings
 
-    def _batch(self, device: Device, call: Call, wanted: int) -> list[float]:
+    def _batch(self, device: DeviceAdapter, call: Call, wanted: int) -> list[float]:
         for _ in range(_TRIES):
             calls = min(self._most, wanted)
             device.synchronize()

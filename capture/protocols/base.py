@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from traceanalyzer.capture.device import Call, Capability, Device
+from traceanalyzer.capture.device import Call, Capability, DeviceAdapter
 
 
 class Abstain(Exception):
@@ -28,15 +28,15 @@ class Protocol(ABC):
     per_call: ClassVar[bool]
     loop: ClassVar[bool] = True
 
-    def cannot(self, device: Device) -> str:
+    def cannot(self, device: DeviceAdapter) -> str:
         """Return why the device cannot run this protocol, empty if it can."""
         return next((reason for c in self.needs if (reason := device.lacks(c))), "")
 
-    def prepare(self, device: Device, call: Call, calls: int) -> None:  # noqa: B027 - most need nothing
+    def prepare(self, device: DeviceAdapter, call: Call, calls: int) -> None:  # noqa: B027 - most need nothing
         """Do once, before the first measurement, what must not be timed. Raises :class:`Abstain`."""
 
     @abstractmethod
-    def measure(self, device: Device, call: Call, calls: int) -> list[float]:
+    def measure(self, device: DeviceAdapter, call: Call, calls: int) -> list[float]:
         """Return readings per call in nanoseconds: of each call, or one for the block. Raises :class:`Abstain`.
 
         Begins and ends on an idle device.
@@ -47,7 +47,7 @@ class Protocol(ABC):
         return {}
 
 
-def run(device: Device, call: Call, calls: int) -> Any:
+def run(device: DeviceAdapter, call: Call, calls: int) -> Any:
     """Make calls and return what a barrier must wait for: all outputs where the framework needs them, else the last."""
     if device.holds_outputs:
         return [call() for _ in range(calls)]
@@ -57,7 +57,7 @@ def run(device: Device, call: Call, calls: int) -> Any:
     return outputs
 
 
-def pairs(device: Device, events: list[tuple[Any, Any]]) -> Iterator[float]:
+def pairs(device: DeviceAdapter, events: list[tuple[Any, Any]]) -> Iterator[float]:
     """Yield the time between the events of each pair, all reached."""
     for start, stop in events:
         yield device.elapsed_ns(start, stop)

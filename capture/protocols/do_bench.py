@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from traceanalyzer.capture.device import Call, Capability, Device
+from traceanalyzer.capture.device import Call, Capability, DeviceAdapter
 from traceanalyzer.capture.protocols.base import Protocol, pairs
 
 LONGEST_NS = 5_000_000
@@ -29,7 +29,7 @@ class DoBench(Protocol):
         self._through = "this capture"
         self._long = False
 
-    def prepare(self, device: Device, call: Call, calls: int) -> None:
+    def prepare(self, device: DeviceAdapter, call: Call, calls: int) -> None:
         """Allocate the buffer, outside of any timing."""
         device.clear()
         device.synchronize()
@@ -38,7 +38,7 @@ class DoBench(Protocol):
         device.synchronize(call())
         self._long = device.now_ns() - start > LONGEST_NS
 
-    def measure(self, device: Device, call: Call, calls: int) -> list[float]:
+    def measure(self, device: DeviceAdapter, call: Call, calls: int) -> list[float]:
         """Return the time between the two events of each call."""
         device.synchronize()
         native = None if self._long else device.do_bench(call)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from traceanalyzer.capture.device import Call, Capability, Device
+from traceanalyzer.capture.device import Call, Capability, DeviceAdapter
 from traceanalyzer.capture.protocols.base import Protocol, run
 
 
@@ -16,7 +16,7 @@ class EventLoop(Protocol):
     needs: ClassVar[tuple[Capability, ...]] = (Capability.EVENTS,)
     per_call: ClassVar[bool] = False
 
-    def measure(self, device: Device, call: Call, calls: int) -> list[float]:
+    def measure(self, device: DeviceAdapter, call: Call, calls: int) -> list[float]:
         """Return the time per call of one block."""
         device.synchronize()
         start = device.record()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from traceanalyzer.capture.device import Call, Capability, Device
+from traceanalyzer.capture.device import Call, Capability, DeviceAdapter
 from traceanalyzer.capture.protocols.base import Protocol
 
 
@@ -17,7 +17,7 @@ class EventPairSync(Protocol):
     per_call: ClassVar[bool] = True
     loop: ClassVar[bool] = False
 
-    def measure(self, device: Device, call: Call, calls: int) -> list[float]:
+    def measure(self, device: DeviceAdapter, call: Call, calls: int) -> list[float]:
         """Return the time between the two events of each call."""
         device.synchronize()
         readings = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from traceanalyzer.capture.device import Call, Capability, Device
+from traceanalyzer.capture.device import Call, Capability, DeviceAdapter
 from traceanalyzer.capture.protocols.base import Abstain, Protocol
 from traceanalyzer.capture.said import said
 
@@ -22,7 +22,7 @@ class GraphUnrolled(Protocol):
         self._replay: Callable[[], None] | None = None
         self._calls = 0
 
-    def prepare(self, device: Device, call: Call, calls: int) -> None:
+    def prepare(self, device: DeviceAdapter, call: Call, calls: int) -> None:
         """Capture the graph and replay it once."""
         try:
             self._replay = device.graph(call, calls)
@@ -33,7 +33,7 @@ class GraphUnrolled(Protocol):
             raise Abstain(f"the function cannot be captured into a graph ({type(error).__name__}: {first})") from error
         self._calls = calls
 
-    def measure(self, device: Device, call: Call, calls: int) -> list[float]:
+    def measure(self, device: DeviceAdapter, call: Call, calls: int) -> list[float]:
         """Return the time per call of one replay."""
         assert self._replay is not None
         device.synchronize()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from traceanalyzer.capture.device import Call, Capability, Device, Profiled
+from traceanalyzer.capture.device import Call, Capability, DeviceAdapter, Profiled
 from traceanalyzer.capture.protocols.base import Abstain, Protocol
 
 
@@ -26,7 +26,7 @@ class Profiler(Protocol):
         self.run: Profiled | None = None
         self._kernels = 0.0
 
-    def measure(self, device: Device, call: Call, calls: int) -> list[float]:
+    def measure(self, device: DeviceAdapter, call: Call, calls: int) -> list[float]:
         """Write the trace and return the self-time of each call. Raises :class:`Abstain` where no call has a kernel."""
         from traceanalyzer.trace.sidecar_place import CAPTURE_PREFIX
 

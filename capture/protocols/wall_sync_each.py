@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from traceanalyzer.capture.device import Call, Device
+from traceanalyzer.capture.device import Call, DeviceAdapter
 from traceanalyzer.capture.protocols.base import Protocol
 
 
@@ -16,7 +16,7 @@ class WallSyncEach(Protocol):
     per_call: ClassVar[bool] = True
     loop: ClassVar[bool] = False
 
-    def measure(self, device: Device, call: Call, calls: int) -> list[float]:
+    def measure(self, device: DeviceAdapter, call: Call, calls: int) -> list[float]:
         """Return the time of each call to its barrier."""
         device.synchronize()
         readings = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from traceanalyzer.capture.device import Call, Device
+from traceanalyzer.capture.device import Call, DeviceAdapter
 from traceanalyzer.capture.protocols.base import Protocol, run
 
 
@@ -15,7 +15,7 @@ class WallSyncOnce(Protocol):
     column: ClassVar[str] = "end-to-end"
     per_call: ClassVar[bool] = False
 
-    def measure(self, device: Device, call: Call, calls: int) -> list[float]:
+    def measure(self, device: DeviceAdapter, call: Call, calls: int) -> list[float]:
         """Return the time per call of one block."""
         device.synchronize()
         start = device.now_ns()

@@ -13,11 +13,11 @@ from typing import Any
 
 from tests.kineto_writer import document, to_json
 from tests.queue_sim import Machine, Op
-from traceanalyzer.capture.device import Call, Capability, Device, Profiled
+from traceanalyzer.capture.device import Call, Capability, DeviceAdapter, Profiled
 from traceanalyzer.trace.sidecar import DeviceFacts
 
 
-class FakeDevice(Device):
+class FakeDevice(DeviceAdapter):
     """``missing`` names capabilities the device shall lack, with the reason. ``overhead``: what the profiler adds to each launch."""
 
     framework = "pytorch"

@@ -50,7 +50,7 @@ def nvml(monkeypatch):
 
 
 def test_clocks_are_read_and_what_the_device_hides_is_none(nvml):
-    clocks = conditions.Clocks(Cuda())
+    clocks = conditions.ClockReader(Cuda())
     (sample,) = clocks.sample("during")
     assert (clocks.missing, clocks.driver) == ("", "580.95")
     assert (sample.when, sample.sm_clock_mhz, sample.max_sm_clock_mhz, sample.memory_clock_mhz) == (
@@ -69,7 +69,7 @@ def test_clocks_are_read_and_what_the_device_hides_is_none(nvml):
 def test_processes_are_not_counted_where_the_driver_does_not_show_our_own(nvml, seen):
     """In a container process numbers may be another's, or none are shown: a count would accuse ourselves."""
     nvml.nvmlDeviceGetComputeRunningProcesses = lambda _: [types.SimpleNamespace(pid=p) for p in seen]
-    (sample,) = conditions.Clocks(Cuda()).sample("during")
+    (sample,) = conditions.ClockReader(Cuda()).sample("during")
     assert sample.other_processes is None
 
 
@@ -78,17 +78,17 @@ def test_an_nvml_that_does_not_answer_is_a_reason(nvml):
         raise nvml.NVMLError("Driver Not Loaded")
 
     nvml.nvmlInit = fails
-    clocks = conditions.Clocks(Cuda())
+    clocks = conditions.ClockReader(Cuda())
     assert "Driver Not Loaded" in clocks.missing and clocks.sample("before") == []
 
 
 def test_without_nvidia_ml_py_the_sidecar_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert "nvidia-ml-py" in conditions.Clocks(Cuda()).missing
+    assert "nvidia-ml-py" in conditions.ClockReader(Cuda()).missing
 
 
 def test_other_devices_have_no_nvml():
-    assert "fake" in conditions.Clocks(FakeDevice()).missing
+    assert "fake" in conditions.ClockReader(FakeDevice()).missing
 
 
 def test_switches_that_matter_are_kept_and_others_are_not(monkeypatch):

@@ -11,13 +11,15 @@ from traceanalyzer.analysis.compare.matching import (
     without_numbers,
     without_suffix,
 )
-from traceanalyzer.analysis.compare.sides import Work
+from traceanalyzer.analysis.compare.sides import ComparedWork
 from traceanalyzer.analysis.compare.statistics import Times
 
 
-def work(name: str, config: str = "grid 8x1x1", count: int = 10, at: float = 0.0, total: float = 100.0, **more) -> Work:
+def work(
+    name: str, config: str = "grid 8x1x1", count: int = 10, at: float = 0.0, total: float = 100.0, **more
+) -> ComparedWork:
     values = np.full(count, 10_000, dtype=np.int64)
-    return Work(name, name, Times(count, 10_000.0, values), config=config, first_us=at, total_us=total, **more)
+    return ComparedWork(name, name, Times(count, 10_000.0, values), config=config, first_us=at, total_us=total, **more)
 
 
 def pairs(base, head):

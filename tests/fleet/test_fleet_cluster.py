@@ -18,9 +18,9 @@ distributed = pytest.importorskip("distributed", reason="dask.distributed is not
 from traceanalyzer.fleet.cluster import Cluster  # noqa: E402
 from traceanalyzer.fleet.pool import PoolOptions  # noqa: E402
 from traceanalyzer.fleet.run import FleetOptions, run_fleet  # noqa: E402
-from traceanalyzer.fleet.scan import Source, sources  # noqa: E402
+from traceanalyzer.fleet.scan import TraceSource, sources  # noqa: E402
 from traceanalyzer.fleet.store import Results  # noqa: E402
-from traceanalyzer.fleet.worker import Job  # noqa: E402
+from traceanalyzer.fleet.worker import TraceJob  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +54,13 @@ def test_a_lost_worker_is_one_fault_and_the_rest_is_analysed(tmp_path, cluster):
     os.mkfifo(tmp_path / "blocks.json")  # whoever reads it waits for ever
     for n in range(6):
         trace().loop(20, 50, 10, 20).write(tmp_path / f"{n}.json")
-    slow = Source(str(tmp_path / "blocks.json"), "blocks.json", 0, 0)
-    good = [Job(s) for s in sources([str(tmp_path)]) if not s.code]
+    slow = TraceSource(str(tmp_path / "blocks.json"), "blocks.json", 0, 0)
+    good = [TraceJob(s) for s in sources([str(tmp_path)]) if not s.code]
     threading.Thread(
         target=_kill_the_worker_of_a_task, args=(cluster.scheduler_address, "_analyse"), daemon=True
     ).start()
     with Cluster(PoolOptions(timeout_s=60), cluster.scheduler_address) as runner:
-        found = list(runner.run([Job(slow), *good]))
+        found = list(runner.run([TraceJob(slow), *good]))
     assert len(found) == 7
     assert [(a.source.file, a.code) for a in found if a.code] == [("blocks.json", "worker_lost")]
     assert all(set(a.tables) >= {"runs", "kernels"} for a in found if not a.code)

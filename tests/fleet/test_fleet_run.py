@@ -25,8 +25,8 @@ pytest.importorskip("duckdb", reason="duckdb is not installed (extra fleet)")
 from traceanalyzer.fleet import tables_page, worker
 from traceanalyzer.fleet.pool import Pool, PoolOptions, Slot
 from traceanalyzer.fleet.run import FleetOptions, run_fleet
-from traceanalyzer.fleet.scan import Source, sources
-from traceanalyzer.fleet.store import Results, Store, of_stream, schema_of, to_stream
+from traceanalyzer.fleet.scan import TraceSource, sources
+from traceanalyzer.fleet.store import Results, ResultsWriter, of_stream, schema_of, to_stream
 from traceanalyzer.fleet.tables import TABLES
 from traceanalyzer.options import AnalysisOptions, ReadLimits
 
@@ -165,7 +165,7 @@ def test_half_a_batch_never_counts(tmp_path, here, monkeypatch):
     loop(made / "a.json")
     run_fleet([str(made)], FleetOptions(tmp_path / "out"))
     loop(made / "b.json")
-    whole, writes = Store._write, []
+    whole, writes = ResultsWriter._write, []
 
     def dies(self, table, number, batches):
         if len(writes) == 2:
@@ -174,10 +174,10 @@ def test_half_a_batch_never_counts(tmp_path, here, monkeypatch):
         writes.append(table)
         return whole(self, table, number, batches)
 
-    monkeypatch.setattr(Store, "_write", dies)
+    monkeypatch.setattr(ResultsWriter, "_write", dies)
     with pytest.raises(KeyboardInterrupt):
         run_fleet([str(made)], FleetOptions(tmp_path / "out"))
-    monkeypatch.setattr(Store, "_write", whole)
+    monkeypatch.setattr(ResultsWriter, "_write", whole)
     assert [r["file"] for r in rows(tmp_path / "out", "runs")] == ["a.json"]
     here.ran.clear()
     run_fleet([str(made)], FleetOptions(tmp_path / "out"))
@@ -190,7 +190,7 @@ def test_half_a_batch_never_counts(tmp_path, here, monkeypatch):
 
 def test_parts_stay_few_however_many_batches_come(tmp_path):
     row = {c.name: {"string": "x", "bool": False}.get(c.kind, 1) for c in TABLES["faults"]}
-    with Store(tmp_path / "out", {}) as store:
+    with ResultsWriter(tmp_path / "out", {}) as store:
         for n in range(100):
             store.add({"faults": [of_stream(to_stream("faults", [row | {"file": str(n)}]))]})
             assert len(list((tmp_path / "out" / "faults").iterdir())) <= 33
@@ -200,12 +200,12 @@ def test_parts_stay_few_however_many_batches_come(tmp_path):
 
 
 def test_one_process_writes_at_a_time_and_no_folder_of_others_is_touched(tmp_path):
-    with Store(tmp_path / "out", {}), pytest.raises(OptionError, match="another process"):
-        Store(tmp_path / "out", {})
+    with ResultsWriter(tmp_path / "out", {}), pytest.raises(OptionError, match="another process"):
+        ResultsWriter(tmp_path / "out", {})
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("x")
     with pytest.raises(OptionError, match="not empty"):
-        Store(tmp_path / "mine", {}, fresh=True)
+        ResultsWriter(tmp_path / "mine", {}, fresh=True)
     assert (tmp_path / "mine" / "thesis.txt").exists()
 
 
@@ -245,8 +245,8 @@ def test_the_page_lists_the_tables_as_they_are():
 # processes
 
 
-def job(path: Path, **options) -> worker.Job:
-    return worker.Job(sources([str(path)])[0], **options)
+def job(path: Path, **options) -> worker.TraceJob:
+    return worker.TraceJob(sources([str(path)])[0], **options)
 
 
 @pytest.fixture
@@ -255,7 +255,7 @@ def slow(tmp_path):
     path = tmp_path / "slow.json"
     os.mkfifo(path)
     status = path.stat()
-    return Source(str(path), "slow.json", status.st_size, status.st_mtime_ns)
+    return TraceSource(str(path), "slow.json", status.st_size, status.st_mtime_ns)
 
 
 def _child_of(slot: Slot) -> int:
@@ -279,7 +279,7 @@ def test_killed_workers_and_late_ones_are_faults_and_the_next_trace_is_analysed(
     slot = Slot()
     try:
         threading.Thread(target=lambda: os.kill(_child_of(slot), signal.SIGKILL), daemon=True).start()
-        found = slot.run(worker.Job(slow), 60)
+        found = slot.run(worker.TraceJob(slow), 60)
         assert (found.code, found.known["signal"]) == ("killed", 9) and found.known["peak_memory_bytes"] > 1 << 20
         server = slot._process.pid
         assert not slot.run(good, 60).code and slot._process.pid == server
@@ -290,9 +290,9 @@ def test_killed_workers_and_late_ones_are_faults_and_the_next_trace_is_analysed(
             assert child
 
         threading.Thread(target=kill_both, daemon=True).start()
-        assert slot.run(worker.Job(slow), 60).code == "killed"
+        assert slot.run(worker.TraceJob(slow), 60).code == "killed"
         began = time.monotonic()
-        assert slot.run(worker.Job(slow), 1.0).code == "timeout" and time.monotonic() - began < 20
+        assert slot.run(worker.TraceJob(slow), 1.0).code == "timeout" and time.monotonic() - began < 20
         assert set(slot.run(good, 60).tables) >= {"runs", "devices", "kernels"}
         os.kill(slot._process.pid, signal.SIGKILL)  # between two traces: nobody's fault
         assert not slot.run(good, 60).code

@@ -15,7 +15,7 @@ from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.launch_names import ApiClass
-from traceanalyzer.trace.parts import Part
+from traceanalyzer.trace.parts import RecordedPart
 from traceanalyzer.trace.reader import read
 from traceanalyzer.trace.tables import NO_ROW
 
@@ -78,9 +78,14 @@ def test_what_xla_does_not_trace_is_not_said_to_be_absent(tmp_path):
     events = [*process(1, "/device:GPU:0"), lane(1, 7, "Stream #7"), row(1, 7, "k", 5, 3, correlation_id="1")]
     events += [*process(2, "/host:CPU"), row(2, 5, "cuLaunchKernel", 0, 2, correlation_id="1")]
     trace = read(write_events(tmp_path / "t.json", *events))
-    assert {Part.SYNC_CALLS, Part.ALLOCATIONS, Part.MODULE_LOADS, Part.OVERHEADS} <= trace.meta.unrecorded
+    assert {
+        RecordedPart.SYNC_CALLS,
+        RecordedPart.ALLOCATIONS,
+        RecordedPart.MODULE_LOADS,
+        RecordedPart.OVERHEADS,
+    } <= trace.meta.unrecorded
     synced = [*events, row(2, 5, "cuStreamSynchronize", 9, 2)]
-    assert Part.SYNC_CALLS not in read(write_events(tmp_path / "s.json", *synced)).meta.unrecorded
+    assert RecordedPart.SYNC_CALLS not in read(write_events(tmp_path / "s.json", *synced)).meta.unrecorded
 
 
 # -- XPlane ------------------------------------------------------------------------------------------

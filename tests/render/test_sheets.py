@@ -20,7 +20,7 @@ from traceanalyzer.render.ledger import BUSY
 from traceanalyzer.render.page.assets import page_assets
 from traceanalyzer.render.page.capture import capture_page
 from traceanalyzer.render.page.history import history_page
-from traceanalyzer.render.page.sheet import Bar, BarPiece, Bars, Part, Sheet, sheet_page
+from traceanalyzer.render.page.sheet import Bar, BarPiece, Bars, Sheet, SheetPart, sheet_page
 from traceanalyzer.render.ranks import ledgers
 from traceanalyzer.report.fleet import QueryResult
 from traceanalyzer.report.history.store import Entry
@@ -81,7 +81,7 @@ def test_ten_thousand_rows_are_below_a_megabyte_and_the_rest_is_counted():
     page = history_page(trends(entries), "h.sqlite")
     assert len(page.encode()) < 1_000_000 and "older recordings are in the chart alone" in page
     bars = Bars("", [Bar(f"rank {i}", "", [BarPiece("compute", 0, 1000, "x" * 40)] * 8, mark="late" if i == 900 else "") for i in range(1000)], [], [])  # fmt: skip
-    page = sheet_page(Sheet("f", "h", [Part("ledger", "Ledger", bars)]))
+    page = sheet_page(Sheet("f", "h", [SheetPart("ledger", "Ledger", bars)]))
     assert len(page.encode()) < 1_000_000 and "840 more bars" in page and ">rank 900" in page
 
 

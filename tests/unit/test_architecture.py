@@ -81,14 +81,7 @@ def _modules_named(path: Path, modules: Container[str]) -> set[str]:
     return {name for name in found if name in modules}
 
 
-# Each is one of two public classes of one name, on floors that do not meet; no name is to be added.
-NAMED_TWICE = {
-    "Clocks", "Column", "Condition", "Device", "DeviceFacts", "DeviceRow", "Evidence", "Job", "Lane", "Level", "Measured", "Part", "Place",
-    "Places", "Program", "Row", "Source", "Store", "UnitLedger", "Work",
-}  # fmt: skip
-
-
-def test_no_further_class_has_the_name_of_another():
+def test_no_class_has_the_name_of_another():
     files = [*MODULES, *(p for top in ("capture", "kernels") for p in (ROOT / top).rglob("*.py"))]
     names = Counter(
         node.name
@@ -96,7 +89,7 @@ def test_no_further_class_has_the_name_of_another():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
-    assert {name for name, count in names.items() if count > 1} <= NAMED_TWICE
+    assert {name for name, count in names.items() if count > 1} == set()
 
 
 def test_renderers_are_used_by_the_public_report_only():

@@ -150,7 +150,7 @@ def dying(after: int) -> Any:
     class Dying(parts.PartReader):
         left = after
 
-        def __call__(self, text: memoryview) -> parts.Part | None:
+        def __call__(self, text: memoryview) -> parts.DecodedPart | None:
             self.left -= 1
             if not self.left:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -170,7 +170,7 @@ def test_a_killed_worker_is_made_up_for_here(tmp_path, monkeypatch, after):
 
 def test_a_worker_that_fails_says_nothing_and_is_made_up_for(tmp_path, monkeypatch, capfd):
     class Failing(parts.PartReader):
-        def __call__(self, text: memoryview) -> parts.Part | None:
+        def __call__(self, text: memoryview) -> parts.DecodedPart | None:
             raise MemoryError
 
     path = tmp_path / "t.json"

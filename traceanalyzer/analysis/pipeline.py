@@ -40,7 +40,7 @@ _HEAVY_FLAGS = ("with_stack", "record_shapes", "profile_memory")
 
 
 @record(frozen=True)
-class DeviceFacts:
+class DeviceAnalysis:
     """One device: its chosen rows, its idle anatomy and its queue state."""
 
     device: int
@@ -70,7 +70,7 @@ class Analysis:
     doubts: Doubts
     threads: list[ThreadDispatch]
     streams: list[StreamFacts]
-    devices: list[DeviceFacts]
+    devices: list[DeviceAnalysis]
     kernels: list[KernelFacts]
     copies: list[KernelFacts]
     replays: list[ReplayFacts]
@@ -163,7 +163,7 @@ def _no_operations(reason: str, replays: bool) -> str:
 def _devices(
     trace: Trace, found: Waits, chosen: Chosen, linkage: LinkCoverage, threads: list[ThreadDispatch],
     queue_of: Callable[[Int64], QueueVerdict], options: AnalysisOptions,
-) -> list[DeviceFacts]:  # fmt: skip
+) -> list[DeviceAnalysis]:  # fmt: skip
     rows = trace.activities
     device_of_lane = np.array([lane.device for lane in trace.lanes], dtype=np.int64)
     result = []
@@ -173,7 +173,7 @@ def _devices(
             continue
         idle = idle_facts(trace, found, number, at, rows.kind[at] == RowKind.KERNEL, options)
         queue = _temper(queue_of(at), idle, linkage, threads, options)
-        result.append(DeviceFacts(number, at, idle, queue))
+        result.append(DeviceAnalysis(number, at, idle, queue))
     return result
 
 

@@ -47,14 +47,14 @@ class Repeats:
 
 
 @record(frozen=True)
-class UnitLedger:
+class RepeatLedger:
     """The ledger of what repeats on one device, from the first row of one time to the first row of the next, and how long its rows keep the device busy."""
 
     busy_ns: int
     ledger: DeviceLedger
 
 
-def with_unit(ledger: DeviceLedger, operations: list[UnitLedger], steps: list[UnitLedger]) -> DeviceLedger:
+def with_unit(ledger: DeviceLedger, operations: list[RepeatLedger], steps: list[RepeatLedger]) -> DeviceLedger:
     """Return a device's ledger with the unit of the run: the profiler's step where there are enough of them, else the operation that keeps it busy longest."""
     ops = [u for u in operations if u.ledger.device == ledger.device]
     marked = [u for u in steps if u.ledger.device == ledger.device]
@@ -76,7 +76,7 @@ def with_unit(ledger: DeviceLedger, operations: list[UnitLedger], steps: list[Un
 
 def unit_ledgers(
     trace: Trace, ledgers: list[DeviceLedger], repeats: list[Repeats], worth: WorthMaker
-) -> list[UnitLedger]:
+) -> list[RepeatLedger]:
     """Return the ledger of each operation or kind of step per device, with its rows there."""
     rows = trace.activities
     device_of_lane = np.array([lane.device for lane in trace.lanes], dtype=np.int64)
@@ -107,7 +107,7 @@ def unit_ledgers(
         )
         mine = np.concatenate(c.units)
         busy = intervals.length(*intervals.union(rows.start_ns[mine], rows.end_ns[mine]))
-        result.append(UnitLedger(busy, window))
+        result.append(RepeatLedger(busy, window))
     return result
 
 

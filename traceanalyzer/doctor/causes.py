@@ -16,7 +16,7 @@ import numpy.typing as npt
 from traceanalyzer.analysis.ledger import ChangeWorth, DeviceLedger, DrainedBy, LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.call_operators import CallOperators
-from traceanalyzer.doctor.finding import Cost, Evidence
+from traceanalyzer.doctor.finding import Cost, SeenRow
 from traceanalyzer.doctor.subject import Subject, on_device
 from traceanalyzer.record import record
 from traceanalyzer.strenum import StrEnum
@@ -326,7 +326,7 @@ class DeviceCauses:
         """Return in how many idle intervals the segments lie."""
         return len(np.unique(self.ledger.interval[mask]))
 
-    def evidence(self, mask: Bool, note: str = "") -> list[Evidence]:
+    def evidence(self, mask: Bool, note: str = "") -> list[SeenRow]:
         """Return the longest stretches of the segments; ``note`` says what they show, else their class does."""
         at = np.flatnonzero(mask)
         if not len(at):
@@ -339,7 +339,7 @@ class DeviceCauses:
             segment = at[begins[k]]
             cls = LedgerClass(int(self.ledger.cls[segment]))
             found.append(
-                Evidence(
+                SeenRow(
                     names.text(int(self.ledger.name[segment])) or cls.label,
                     int(start[k]),
                     int(length[k]),

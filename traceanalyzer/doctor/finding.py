@@ -24,7 +24,7 @@ class Severity(StrEnum):
 
 
 @record(frozen=True)
-class Evidence:
+class SeenRow:
     """A row of the trace: what it is, its absolute start and its length in nanoseconds (None: an instant)."""
 
     what: str
@@ -78,7 +78,7 @@ class Finding:
     headline: str
     message: str
     numbers: dict[str, Param] = field(default_factory=dict)
-    evidence: list[Evidence] = field(default_factory=list)
+    evidence: list[SeenRow] = field(default_factory=list)
     remedy: list[str] = field(default_factory=list)
     code: str = ""
     params: dict[str, Param] = field(default_factory=dict)

@@ -7,7 +7,7 @@ import numpy as np
 from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.graphs import in_graph
 from traceanalyzer.analysis.operations import OpFacts
-from traceanalyzer.analysis.pipeline import Analysis, DeviceFacts
+from traceanalyzer.analysis.pipeline import Analysis, DeviceAnalysis
 from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.ordering import distinct
@@ -35,7 +35,7 @@ class Pace:
 NO_PACE = Pace("", 0, None, None, None, None, False)
 
 
-def pace_of(analysis: Analysis, device: DeviceFacts) -> Pace:
+def pace_of(analysis: Analysis, device: DeviceAnalysis) -> Pace:
     """Return the pace of one device from its kernels (or replays) that open a launch call."""
     rows, found, readings = analysis.trace.activities, analysis.waits, analysis.readings
     mine = device.rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from traceanalyzer.trace.parts import Part
+from traceanalyzer.trace.parts import RecordedPart
 from traceanalyzer.trace.tables import Trace
 
 _NAMES = {
@@ -41,17 +41,17 @@ _CLOSE = {
     "unitrace": "wait for the queue before the recording stops",
 }
 
-NEEDS: dict[str, frozenset[Part]] = {
-    "TA106": frozenset({Part.OVERHEADS}),
-    "TA107": frozenset({Part.INSTRUMENTATION}),
-    "TA204": frozenset({Part.HOST_CALLS}),
-    "TA301": frozenset({Part.SYNC_CALLS}),
-    "TA302": frozenset({Part.HOST_CALLS}),
-    "TA304": frozenset({Part.SYNC_CALLS}),
-    "TA305": frozenset({Part.ALLOCATIONS}),
-    "TA309": frozenset({Part.SYNC_CALLS}),
-    "TA401": frozenset({Part.OPERATORS}),
-    "TA402": frozenset({Part.MODULE_LOADS}),
+NEEDS: dict[str, frozenset[RecordedPart]] = {
+    "TA106": frozenset({RecordedPart.OVERHEADS}),
+    "TA107": frozenset({RecordedPart.INSTRUMENTATION}),
+    "TA204": frozenset({RecordedPart.HOST_CALLS}),
+    "TA301": frozenset({RecordedPart.SYNC_CALLS}),
+    "TA302": frozenset({RecordedPart.HOST_CALLS}),
+    "TA304": frozenset({RecordedPart.SYNC_CALLS}),
+    "TA305": frozenset({RecordedPart.ALLOCATIONS}),
+    "TA309": frozenset({RecordedPart.SYNC_CALLS}),
+    "TA401": frozenset({RecordedPart.OPERATORS}),
+    "TA402": frozenset({RecordedPart.MODULE_LOADS}),
 }
 """Parts of the recording without which a rule's silence would claim that something is absent which nobody looked for."""
 
@@ -67,9 +67,11 @@ def not_recorded(rule: str, trace: Trace) -> str:
     if not missing:
         return ""
     parts = " and ".join(missing)
-    if Part.HOST_CALLS in trace.meta.unrecorded and not {Part.OVERHEADS, Part.INSTRUMENTATION, Part.OPERATORS} & set(
-        missing
-    ):
+    if RecordedPart.HOST_CALLS in trace.meta.unrecorded and not {
+        RecordedPart.OVERHEADS,
+        RecordedPart.INSTRUMENTATION,
+        RecordedPart.OPERATORS,
+    } & set(missing):
         return f"no {parts} were recorded; {record_host(trace)}"
     return f"{profiler_of(trace)} did not record {parts}, so that their absence says nothing"
 

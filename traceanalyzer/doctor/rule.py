@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
-from traceanalyzer.doctor.finding import Abstained, Cost, Evidence, Finding, Param, Severity
+from traceanalyzer.doctor.finding import Abstained, Cost, Finding, Param, SeenRow, Severity
 from traceanalyzer.doctor.message import Message, sentence, short, show_us
 from traceanalyzer.doctor.subject import Subject
 from traceanalyzer.options import Threshold
@@ -47,7 +47,7 @@ class RuleBase(ABC):
 
     def say(
         self, code: str, severity: Severity, grade: Grade, subject: Subject, params: dict[str, Param], *,
-        numbers: Mapping[str, Param], remedy: list[str], evidence: list[Evidence] | None = None, cost: Cost | None = None,
+        numbers: Mapping[str, Param], remedy: list[str], evidence: list[SeenRow] | None = None, cost: Cost | None = None,
     ) -> Finding:  # fmt: skip
         """Return the finding of one of this rule's messages, its sentences made from the parameters."""
         message = self.messages[code]
@@ -89,31 +89,31 @@ SECTIONS = (
 """Sections every rule's module docstring has, in this order."""
 
 
-def activity_evidence(analysis: Analysis, row: int, note: str = "") -> Evidence:
+def activity_evidence(analysis: Analysis, row: int, note: str = "") -> SeenRow:
     """Return a device row as evidence."""
     rows, trace = analysis.trace.activities, analysis.trace
-    return Evidence(trace.names[rows.name[row]], int(rows.start_ns[row]), int(rows.dur_ns[row]), note)
+    return SeenRow(trace.names[rows.name[row]], int(rows.start_ns[row]), int(rows.dur_ns[row]), note)
 
 
-def call_evidence(analysis: Analysis, row: int, note: str = "") -> Evidence:
+def call_evidence(analysis: Analysis, row: int, note: str = "") -> SeenRow:
     """Return a host call as evidence."""
     calls, trace = analysis.trace.calls, analysis.trace
     start = int(calls.start_ns[row])
-    return Evidence(trace.apis[calls.api[row]], start, int(calls.end_ns[row]) - start, note)
+    return SeenRow(trace.apis[calls.api[row]], start, int(calls.end_ns[row]) - start, note)
 
 
-def range_evidence(analysis: Analysis, row: int, note: str = "") -> Evidence:
+def range_evidence(analysis: Analysis, row: int, note: str = "") -> SeenRow:
     """Return an annotation as evidence."""
     ranges, trace = analysis.trace.ranges, analysis.trace
     start = int(ranges.start_ns[row])
-    return Evidence(trace.names[ranges.name[row]], start, int(ranges.end_ns[row]) - start, note)
+    return SeenRow(trace.names[ranges.name[row]], start, int(ranges.end_ns[row]) - start, note)
 
 
-def overhead_evidence(analysis: Analysis, row: int, note: str = "") -> Evidence:
+def overhead_evidence(analysis: Analysis, row: int, note: str = "") -> SeenRow:
     """Return a record of the profiler's own work as evidence."""
     table, trace = analysis.trace.overheads, analysis.trace
     start = int(table.start_ns[row])
-    return Evidence(trace.names[table.name[row]], start, int(table.end_ns[row]) - start, note)
+    return SeenRow(trace.names[table.name[row]], start, int(table.end_ns[row]) - start, note)
 
 
 def us(ns: float | None) -> float | None:

@@ -15,7 +15,7 @@ from typing import Any
 from traceanalyzer._version import __version__
 from traceanalyzer.errors import OptionError
 from traceanalyzer.fleet.pool import PoolOptions, Slot
-from traceanalyzer.fleet.worker import Answer, Job
+from traceanalyzer.fleet.worker import Answer, TraceJob
 
 try:
     import distributed
@@ -33,7 +33,7 @@ _slots: dict[int, Slot] = {}
 """On a worker: the slot of each of its threads."""
 
 
-def _analyse(job: Job, timeout_s: float | None) -> Answer:
+def _analyse(job: TraceJob, timeout_s: float | None) -> Answer:
     """Run on a worker: analyse a trace in the slot of this thread. Without a bound its memory is the worker's, shared by its threads."""
     worker = distributed.get_worker()
     if not job.memory_bytes:
@@ -68,11 +68,11 @@ class Cluster:
             _patience(self._client, self._patience)
         self._client.close(timeout=1)
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[Answer]:
+    def run(self, jobs: Iterable[TraceJob]) -> Iterator[Answer]:
         """Yield an answer per job as they come. Raises OptionError when the scheduler is lost."""
         waiting = [replace(job, memory_bytes=self._options.memory_bytes) for job in jobs]
         waiting.reverse()
-        flying: dict[str, Job] = {}
+        flying: dict[str, TraceJob] = {}
         done = distributed.as_completed(loop=self._client.loop)
         threads, asked = self._threads(), time.monotonic()
         while waiting or flying:
@@ -95,7 +95,7 @@ class Cluster:
         except (OSError, AttributeError):
             raise _lost() from None
 
-    def _answer(self, future: Any, job: Job) -> Answer:
+    def _answer(self, future: Any, job: TraceJob) -> Answer:
         if future.status == "finished":
             found = future.result()
             assert isinstance(found, Answer)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import IO
 
-from traceanalyzer.fleet.worker import Answer, Job, read_frame, write_frame
+from traceanalyzer.fleet.worker import Answer, TraceJob, read_frame, write_frame
 
 _SERVE = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from traceanalyzer.fleet.worker import main; main()"
 """Python puts the current folder in front of where it looks for modules; a folder of traces is no place for that."""
@@ -31,7 +31,7 @@ class Slot:
         self._lock = threading.Lock()
         self._closed = False
 
-    def run(self, job: Job, timeout_s: float | None) -> Answer:
+    def run(self, job: TraceJob, timeout_s: float | None) -> Answer:
         """Return what came of a trace; a worker that is killed or takes too long is an answer too."""
         if job.source.code:
             return Answer(job.source, code=job.source.code, known={"elapsed_ns": 0})
@@ -41,7 +41,7 @@ class Slot:
                 return found
         return Answer(job.source, code="worker_lost", known={"elapsed_ns": 0})
 
-    def _once(self, job: Job, timeout_s: float | None) -> Answer | None:
+    def _once(self, job: TraceJob, timeout_s: float | None) -> Answer | None:
         """Return the answer, or None where the worker ended before it had begun."""
         began, late, started = time.monotonic_ns(), threading.Event(), False
         process = self._started()
@@ -156,9 +156,9 @@ class Pool:
         for slot in self._slots:
             slot.close()
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[Answer]:
+    def run(self, jobs: Iterable[TraceJob]) -> Iterator[Answer]:
         """Yield an answer per job as they come. At most a few answers wait in memory."""
-        todo: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        todo: queue.SimpleQueue[TraceJob | None] = queue.SimpleQueue()
         done: queue.Queue[Answer] = queue.Queue(maxsize=2 * self.options.jobs)
         waiting = [replace(job, memory_bytes=self.options.memory_bytes) for job in jobs]
         for job in waiting:
@@ -174,6 +174,6 @@ class Pool:
         for _ in waiting:
             yield done.get()
 
-    def _serve(self, slot: Slot, todo: queue.SimpleQueue[Job | None], done: queue.Queue[Answer]) -> None:
+    def _serve(self, slot: Slot, todo: queue.SimpleQueue[TraceJob | None], done: queue.Queue[Answer]) -> None:
         while (job := todo.get()) is not None:
             done.put(slot.run(job, self.options.timeout_s))

@@ -84,11 +84,11 @@ def _in_workers(
 ) -> Iterator[tuple[Path, OneRank | str]]:
     """Yield what came of each file, in whatever order; a trace that kills its process is a reason as others are."""
     from traceanalyzer.fleet.pool import Pool, PoolOptions
-    from traceanalyzer.fleet.scan import Source
-    from traceanalyzer.fleet.worker import Job
+    from traceanalyzer.fleet.scan import TraceSource
+    from traceanalyzer.fleet.worker import TraceJob
 
     kind = "ranks+hta" if with_hta else "ranks"
-    made = [Job(Source(str(path.absolute()), path.name, 0, 0), options, kind=kind) for path in files]
+    made = [TraceJob(TraceSource(str(path.absolute()), path.name, 0, 0), options, kind=kind) for path in files]
     by_name = {path.name: path for path in files}
     with Pool(PoolOptions(jobs)) as pool:
         for answer in pool.run(made):

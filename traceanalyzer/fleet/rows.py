@@ -14,7 +14,7 @@ from traceanalyzer.analysis.queue import QueueState
 from traceanalyzer.doctor.causes import DeviceCauses, Family, causes
 from traceanalyzer.doctor.engine import diagnose
 from traceanalyzer.doctor.registry import chosen_rules
-from traceanalyzer.fleet.scan import Source
+from traceanalyzer.fleet.scan import TraceSource
 from traceanalyzer.fleet.tables import COMMON, TABLES, Row, Rows, kept_name
 from traceanalyzer.options import AnalysisOptions
 from traceanalyzer.report.build import build_report
@@ -30,7 +30,7 @@ _ITEMS = 12
 _ERROR = "error"
 
 
-def reduce_trace(source: Source, options: AnalysisOptions, commit: str | None = None) -> Rows:
+def reduce_trace(source: TraceSource, options: AnalysisOptions, commit: str | None = None) -> Rows:
     """Return the rows of a trace; nothing else of it outlives the call. Raises :class:`~traceanalyzer.errors.TraceAnalyzerError`."""
     trace = read(source.path, options.limits)
     analysis = analyse(trace, options)
@@ -55,7 +55,7 @@ def reduce_trace(source: Source, options: AnalysisOptions, commit: str | None = 
     return {t: [_clean(common | row) for row in rows] for t, rows in made.items()}
 
 
-def common_columns(source: Source, rank: int | None, commit: str | None) -> Row:
+def common_columns(source: TraceSource, rank: int | None, commit: str | None) -> Row:
     """Return the columns that every table has."""
     values = (source.run, source.job, rank, source.host, commit, source.file)
     return dict(zip((c.name for c in COMMON), values, strict=True))
@@ -69,7 +69,7 @@ def _ns(us: float | None) -> int | None:
     return None if us is None else round(us * 1000)
 
 
-def _run(source: Source, analysis: Analysis, report: ReportData, left_out: int) -> Row:
+def _run(source: TraceSource, analysis: Analysis, report: ReportData, left_out: int) -> Row:
     t = report.trace
     return {
         "file_bytes": source.size, "file_mtime_ns": source.mtime_ns, "world_size": analysis.trace.meta.world_size, "format": t.format,
@@ -93,7 +93,7 @@ def _reason(analysis: Analysis, report: ReportData) -> str | None:
     return "no_cause"
 
 
-def _devices(analysis: Analysis, report: ReportData, source: Source) -> list[Row]:
+def _devices(analysis: Analysis, report: ReportData, source: TraceSource) -> list[Row]:
     cleared = any(op.clear_p50_us is not None for op in report.ops)
     limits = {(d.subject.device, d.subject.owner): _limit(d, analysis, cleared) for d in causes(analysis)}
     names = {(d.number, d.owner): d.name for d in analysis.trace.devices}
@@ -236,7 +236,7 @@ def _params(params: dict[str, Any]) -> str:
     return text if len(text) <= 4_000 else "{}"
 
 
-def _collectives(analysis: Analysis, source: Source) -> list[Row]:
+def _collectives(analysis: Analysis, source: TraceSource) -> list[Row]:
     rows = []
     for device, found in enumerate(rank_collectives(analysis, source.file.rpartition("/")[2])):
         names = [found.names[n] for n in found.name.tolist()]
@@ -249,7 +249,7 @@ def _collectives(analysis: Analysis, source: Source) -> list[Row]:
     return rows
 
 
-def fault_row(source: Source, commit: str | None, code: str, **known: Any) -> Row:
+def fault_row(source: TraceSource, commit: str | None, code: str, **known: Any) -> Row:
     """Return the row of a file without a run; ``known`` are columns of faults."""
     rank = rank_of(None, source.file.rpartition("/")[2])[0]
     row = common_columns(source, rank, commit) | {c.name: None for c in TABLES["faults"] if c not in COMMON}

@@ -14,9 +14,9 @@ from traceanalyzer._version import __version__
 from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.fleet.pool import Pool, PoolOptions
 from traceanalyzer.fleet.rows import fault_row
-from traceanalyzer.fleet.scan import Source, sources
-from traceanalyzer.fleet.store import Store, of_stream, to_stream
-from traceanalyzer.fleet.worker import Answer, Job
+from traceanalyzer.fleet.scan import TraceSource, sources
+from traceanalyzer.fleet.store import ResultsWriter, of_stream, to_stream
+from traceanalyzer.fleet.worker import Answer, TraceJob
 from traceanalyzer.options import AnalysisOptions
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ BATCH_SECONDS = 20.0
 class Runner(Protocol):
     """Whatever runs jobs: a pool of this machine, or a cluster."""
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[Answer]:
+    def run(self, jobs: Iterable[TraceJob]) -> Iterator[Answer]:
         """Yield an answer per job, in any order."""
         ...
 
@@ -75,10 +75,10 @@ def run_fleet(
     :class:`~traceanalyzer.errors.TraceAnalyzerError`, also where not one trace could be read.
     """
     found = sources(given)
-    with Store(options.results, {"version": __version__}, fresh=options.fresh) as store:
+    with ResultsWriter(options.results, {"version": __version__}, fresh=options.fresh) as store:
         todo, progress = _todo(store, found, options)
         tell(progress)
-        jobs = [Job(s, options.analysis, options.commit) for s in todo]
+        jobs = [TraceJob(s, options.analysis, options.commit) for s in todo]
         with _runner(options) as runner:
             batch = _Batch(store, options.commit)
             try:
@@ -111,7 +111,7 @@ def _runner(options: FleetOptions) -> AbstractContextManager[Runner]:
     return Cluster(options.pool, options.scheduler)
 
 
-def _todo(store: Store, found: list[Source], options: FleetOptions) -> tuple[list[Source], Progress]:
+def _todo(store: ResultsWriter, found: list[TraceSource], options: FleetOptions) -> tuple[list[TraceSource], Progress]:
     """Return the files that are to be analysed; what is kept of them in another state goes."""
     done, now = store.done(), {s.file: s.run for s in found}
     again = {
@@ -129,7 +129,7 @@ def _todo(store: Store, found: list[Source], options: FleetOptions) -> tuple[lis
 class _Batch:
     """Answers that are not yet on disk."""
 
-    def __init__(self, store: Store, commit: str | None) -> None:
+    def __init__(self, store: ResultsWriter, commit: str | None) -> None:
         self._store, self._commit = store, commit
         self._start()
 

@@ -22,7 +22,7 @@ _RANDOM = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True)
-class Source:
+class TraceSource:
     """One file of the fleet. ``file`` is its path relative to what was given, with ``/``; ``code`` is why it cannot be opened at all."""
 
     path: str
@@ -49,7 +49,7 @@ class Source:
         return match[1] if match else None
 
 
-def sources(given: Sequence[str]) -> list[Source]:
+def sources(given: Sequence[str]) -> list[TraceSource]:
     """Return the files of folders (with their subfolders), patterns and names, once each, in order of their relative paths.
 
     Hidden files, links to folders, sidecars and folders of results are left out. Raises TraceFormatError where nothing is there.
@@ -108,11 +108,11 @@ def _below(folder: Path) -> Iterator[Path]:
         yield Path(os.fsdecode(error.filename))
 
 
-def _source(absolute: str, relative: str) -> Source:
+def _source(absolute: str, relative: str) -> TraceSource:
     file = kept_name(relative.replace(os.sep, "/"))
     try:
         found = Path(absolute).stat()
     except OSError:
-        return Source(absolute, file, 0, 0, "cannot_open")
+        return TraceSource(absolute, file, 0, 0, "cannot_open")
     code = "" if stat.S_ISREG(found.st_mode) else "cannot_open" if stat.S_ISDIR(found.st_mode) else "not_a_file"
-    return Source(absolute, file, found.st_size, found.st_mtime_ns, code)
+    return TraceSource(absolute, file, found.st_size, found.st_mtime_ns, code)

@@ -141,7 +141,7 @@ def damaged(path: Path, error: Exception) -> TraceFormatError:
     )
 
 
-class Store(Results):
+class ResultsWriter(Results):
     """A folder of results, opened for writing by one process at a time. Use as a context."""
 
     def __init__(self, folder: Path, settings: dict[str, Any], *, fresh: bool = False) -> None:
@@ -163,7 +163,7 @@ class Store(Results):
             raise
         self._next = 1 + max((int(p[5:-8]) for parts in self.parts.values() for p in parts), default=0)
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> ResultsWriter:
         return self
 
     def __exit__(self, *_: object) -> None:

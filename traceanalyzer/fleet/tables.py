@@ -14,7 +14,7 @@ MOST_NAME = 4_000
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """One column; ``kind`` is string, int64, int32, float64 or bool. ``required`` columns are never null."""
 
     name: str
@@ -23,11 +23,11 @@ class Column:
     required: bool = False
 
 
-def _columns(text: str) -> tuple[Column, ...]:
+def _columns(text: str) -> tuple[TableColumn, ...]:
     found = []
     for line in text.strip().splitlines():
         name, kind, doc = (part.strip() for part in line.split("|"))
-        found.append(Column(name, kind.removesuffix("!"), doc, kind.endswith("!")))
+        found.append(TableColumn(name, kind.removesuffix("!"), doc, kind.endswith("!")))
     return tuple(found)
 
 
@@ -209,7 +209,7 @@ peak_memory_bytes | int64   | its largest resident memory, where known
 version           | string! | version of traceanalyzer
 """)
 
-TABLES: dict[str, tuple[Column, ...]] = {
+TABLES: dict[str, tuple[TableColumn, ...]] = {
     name: (*COMMON, *own)
     for name, own in (
         ("runs", RUNS), ("devices", DEVICES), ("kernels", KERNELS), ("operations", OPERATIONS), ("steps", STEPS), ("ledger", LEDGER),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from traceanalyzer.fleet.tables import ABOUT, COMMON, TABLES, Column
+from traceanalyzer.fleet.tables import ABOUT, COMMON, TABLES, TableColumn
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet.md"
 _BEGINS = "<!-- the tables: python -m traceanalyzer.fleet.tables_page -->\n"
@@ -18,7 +18,7 @@ def tables_section() -> str:
     return "\n".join(parts)
 
 
-def _table(columns: tuple[Column, ...]) -> str:
+def _table(columns: tuple[TableColumn, ...]) -> str:
     rows = [f"| `{c.name}` | {c.kind}{'' if c.required else ', null'} | {c.doc} |" for c in columns]
     return "\n".join(["| column | type | meaning |", "| --- | --- | --- |", *rows, ""])
 

@@ -1,7 +1,7 @@
 """The process that analyses traces: it forks a child for each, so that none can take anything but itself along.
 
 It is started by :class:`traceanalyzer.fleet.pool.Slot` and talks in frames over its standard input and output: a length of
-eight bytes, then a pickle. A request is a :class:`Job`, the answers are ``"started"`` and an :class:`Answer`. The child writes its
+eight bytes, then a pickle. A request is a :class:`TraceJob`, the answers are ``"started"`` and an :class:`Answer`. The child writes its
 rows into a file without a name; they count only if it ends in peace. Where there is no fork (Windows) the process analyses one
 trace itself and ends. It ends, with its child, when its standard input does.
 """
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from traceanalyzer.fleet.scan import Source
+from traceanalyzer.fleet.scan import TraceSource
 from traceanalyzer.options import AnalysisOptions
 
 _LENGTH = struct.Struct("<Q")
@@ -31,10 +31,10 @@ KINDS = ("arrow", "ranks", "ranks+hta")
 
 
 @dataclass(frozen=True)
-class Job:
+class TraceJob:
     """One trace to analyse. ``memory_bytes`` bounds the data of its process, 0 for no bound."""
 
-    source: Source
+    source: TraceSource
     options: AnalysisOptions = field(default_factory=AnalysisOptions)
     commit: str | None = None
     memory_bytes: int = 0
@@ -45,7 +45,7 @@ class Job:
 class Answer:
     """What came of a trace: ``tables`` by name, or the ``code`` of a fault with what is known of it (columns of the table faults)."""
 
-    source: Source
+    source: TraceSource
     tables: dict[str, Any] = field(default_factory=dict)
     code: str = ""
     known: dict[str, Any] = field(default_factory=dict)
@@ -72,7 +72,7 @@ def _exactly(file: BinaryIO | IO[bytes], n: int) -> bytes:
     return data
 
 
-def analyse_one(job: Job) -> Answer:
+def analyse_one(job: TraceJob) -> Answer:
     """Return the rows of a trace, or the fault that it ended in. Raises nothing that a file can cause."""
     from traceanalyzer.errors import TraceAnalyzerError
 
@@ -152,12 +152,12 @@ def _preload(kind: str) -> None:
     import gc
 
     demo = Path(__file__).resolve().parents[1] / "demo" / "cpu_bound_loop.json"
-    analyse_one(Job(Source(str(demo), demo.name, 0, 0), kind=kind))
+    analyse_one(TraceJob(TraceSource(str(demo), demo.name, 0, 0), kind=kind))
     gc.disable()
     gc.freeze()
 
 
-def _in_child(job: Job, out: BinaryIO, pipes: tuple[int, ...]) -> None:
+def _in_child(job: TraceJob, out: BinaryIO, pipes: tuple[int, ...]) -> None:
     # never returns; the pipes are let go, so that whoever reads them sees their end when the parent of the fork dies
     try:
         for pipe in pipes:
@@ -171,7 +171,7 @@ def _in_child(job: Job, out: BinaryIO, pipes: tuple[int, ...]) -> None:
         os._exit(70)
 
 
-def _forked(job: Job, wake: int, requests: io.BufferedReader, replies: BinaryIO) -> Answer:
+def _forked(job: TraceJob, wake: int, requests: io.BufferedReader, replies: BinaryIO) -> Answer:
     """Analyse a trace in a child and return what came of it; ends this process when the one that asked is gone."""
     began = time.monotonic_ns()
     with tempfile.TemporaryFile(buffering=0) as out:

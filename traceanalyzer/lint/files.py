@@ -28,7 +28,7 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True)
-class Source:
+class LintedFile:
     """A script's text. ``encoding``: as it is on disk. ``cells``: for a notebook, the line (from 1) at which each code cell begins."""
 
     text: str
@@ -71,7 +71,7 @@ def _below(folder: Path) -> Iterator[Path]:
     yield from sorted(found)
 
 
-def read_source(path: Path) -> Source:
+def read_source(path: Path) -> LintedFile:
     """Return a file's script. Raises Unreadable for what is too long, not text or no notebook, and OSError."""
     notebook = path.suffix == ".ipynb"
     if not path.is_file():
@@ -84,7 +84,7 @@ def read_source(path: Path) -> Source:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
         # bytes, so that line ends stay as they are
-        return Source(content.decode(encoding), encoding)
+        return LintedFile(content.decode(encoding), encoding)
     except (SyntaxError, LookupError, UnicodeDecodeError):
         raise Unreadable("neither UTF-8 nor the encoding that its first lines name") from None
 
@@ -101,7 +101,7 @@ def write_source(path: Path, text: str, encoding: str) -> None:
         partial.unlink(missing_ok=True)
 
 
-def _cells(content: bytes) -> Source:
+def _cells(content: bytes) -> LintedFile:
     """Return the code cells of a notebook in one text; lines that are no Python (magics, shell) are blank in it."""
     try:
         cells = json.loads(content)["cells"]
@@ -119,7 +119,7 @@ def _cells(content: bytes) -> Source:
             lines += [_python(line) for line in text.splitlines()]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise Unreadable("no notebook (nbformat 4) that can be read") from None
-    return Source("\n".join(lines) + "\n", "utf-8", tuple(starts), tuple(numbers))
+    return LintedFile("\n".join(lines) + "\n", "utf-8", tuple(starts), tuple(numbers))
 
 
 def _python(line: str) -> str:

@@ -11,7 +11,7 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from traceanalyzer.lint.names import Names
-from traceanalyzer.lint.places import Places
+from traceanalyzer.lint.places import CodePlaces
 from traceanalyzer.lint.steps import Kind, Scope, Step, StepReader
 
 _IGNORE = re.compile(r"#\s*ta:\s*ignore(?:\[([^\]]*)\])?", re.I)
@@ -153,7 +153,7 @@ def read_script(path: str, text: str) -> Script:
     ranges = wrapper.resolve(PositionProvider)
     names = Names()
     wrapper.module.visit(names)
-    places = Places(names, text)
+    places = CodePlaces(names, text)
     where = dict(ranges)
     wrapper.module.visit(StepReader(names, places, where))
     places.again()

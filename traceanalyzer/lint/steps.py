@@ -10,7 +10,7 @@ from libcst.metadata import CodeRange
 from traceanalyzer.lint import device_words
 from traceanalyzer.lint import vocabulary as words
 from traceanalyzer.lint.names import Names, plain
-from traceanalyzer.lint.places import Place, Places
+from traceanalyzer.lint.places import CodePlace, CodePlaces
 from traceanalyzer.strenum import StrEnum
 
 
@@ -82,7 +82,7 @@ class Scope:
 class StepReader(cst.CSTVisitor):
     """Collects the scopes of a module."""
 
-    def __init__(self, names: Names, places: Places, ranges: dict[cst.CSTNode, CodeRange]) -> None:
+    def __init__(self, names: Names, places: CodePlaces, ranges: dict[cst.CSTNode, CodeRange]) -> None:
         super().__init__()
         self.names = names
         self.places = places
@@ -224,7 +224,7 @@ class StepReader(cst.CSTVisitor):
     def leave_BinaryOperation(self, original_node: cst.BinaryOperation) -> None:
         """A difference of two clock reads: ``clock() - start`` or ``end - start``; or a product of matrices on a device."""
         if isinstance(original_node.operator, cst.MatrixMultiply):
-            if Place.DEVICE in (self.places.of(original_node.left), self.places.of(original_node.right)):
+            if CodePlace.DEVICE in (self.places.of(original_node.left), self.places.of(original_node.right)):
                 self._put(Kind.WORK, _code(original_node), original_node)
             return
         if not isinstance(original_node.operator, cst.Subtract):
@@ -270,7 +270,7 @@ class StepReader(cst.CSTVisitor):
             self._put(Kind.MAKE, f".{method}()", node, argument="move")
             if owner and self._statement[-1][2]:
                 self.places.moved(owner, self.places.of(node))
-        elif name in words.REPEATERS and node.args and self.places.of(node.args[0].value) is Place.CALLABLE:
+        elif name in words.REPEATERS and node.args and self.places.of(node.args[0].value) is CodePlace.CALLABLE:
             waits = words.FETCHED_IN.search(_code(node.args[0].value))
             self._put(Kind.CALL if waits else Kind.REPEAT, name, node, first=_code(node.args[0].value))
         elif self._fetches(name, node):
@@ -299,7 +299,7 @@ class StepReader(cst.CSTVisitor):
         if name in words.FETCHING:
             return True
         if name in ("int", "bool", "print", "list", "numpy.asarray", "numpy.array", "numpy.mean", "numpy.sum"):
-            return self.places.of(first) is Place.DEVICE
+            return self.places.of(first) is CodePlace.DEVICE
         return isinstance(first, cst.Lambda | cst.Attribute) and bool(words.FETCHED_IN.search(_code(first)))
 
     @staticmethod

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
-from traceanalyzer.trace.parts import Part
+from traceanalyzer.trace.parts import RecordedPart
 from traceanalyzer.trace.tables import NO_ID, Config
 
 DERIVED = "row of a derived lane"
@@ -18,7 +18,7 @@ NO_CONFIG = Config(None, None, None, None)
 
 
 @record(frozen=True)
-class Lane:
+class NamedLane:
     """A lane as the file names it; ``siblings`` is a lane of its process that is named after a stream, empty without one."""
 
     pid: str
@@ -30,17 +30,17 @@ class Lane:
 
 
 @record(frozen=True)
-class Row:
+class NamedRow:
     """A row as the file has it: ``note`` is the argument that says what it is, ``has_id`` that it carries an id of device rows."""
 
-    lane: Lane
+    lane: NamedLane
     name: str
     note: str
     has_id: bool = False
 
 
 @record(frozen=True)
-class DeviceRow:
+class KnownRow:
     """What a row on a device lane is; kind SKIP for rows that only wait or that other rows show again."""
 
     kind: RowKind
@@ -65,7 +65,7 @@ class LaneReader:
     flow_categories: ClassVar[tuple[str, ...]] = ()
     """Flow events whose category begins so join a host call with a device row."""
 
-    doubtful: ClassVar[frozenset[Part]] = frozenset({Part.OVERHEADS, Part.INSTRUMENTATION})
+    doubtful: ClassVar[frozenset[RecordedPart]] = frozenset({RecordedPart.OVERHEADS, RecordedPart.INSTRUMENTATION})
     """Parts of a run that this profiler does not record, or not always."""
     inner_range_repeats: ClassVar[bool] = False
     """A range within a range of the same name is the same call, drawn twice."""
@@ -74,18 +74,18 @@ class LaneReader:
         """Return whether a process of this name is written by this flavour alone, so that a file without devices is its own too."""
         return False
 
-    def device_of(self, lane: Lane) -> int | None:
+    def device_of(self, lane: NamedLane) -> int | None:
         """Return the device number of the lane's process; None when it is no device."""
         raise NotImplementedError
 
-    def stream_of(self, lane: Lane) -> int | None:
+    def stream_of(self, lane: NamedLane) -> int | None:
         """Return the stream number of a lane of a device; None when the lane shows other lanes' work again."""
         raise NotImplementedError
 
-    def device_row(self, row: Row) -> DeviceRow:
+    def device_row(self, row: NamedRow) -> KnownRow:
         """Return what a row on a device lane is."""
         raise NotImplementedError
 
-    def host_row(self, row: Row) -> HostRow:
+    def host_row(self, row: NamedRow) -> HostRow:
         """Return what a row on another lane is."""
         raise NotImplementedError

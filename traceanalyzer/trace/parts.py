@@ -5,7 +5,7 @@ from __future__ import annotations
 from traceanalyzer.strenum import StrEnum
 
 
-class Part(StrEnum):
+class RecordedPart(StrEnum):
     """A kind of rows, or of knowledge, that rules rest on."""
 
     HOST_CALLS = "host calls"

@@ -7,27 +7,29 @@ from collections.abc import Iterable
 import numpy as np
 
 from traceanalyzer.trace.launch_names import SYNCS, ApiClass
-from traceanalyzer.trace.parts import Part
+from traceanalyzer.trace.parts import RecordedPart
 from traceanalyzer.trace.tables import Calls, HostOps, Overheads
 
 _OF_CALLS = {
-    Part.SYNC_CALLS: tuple(SYNCS), Part.ALLOCATIONS: (ApiClass.MEMORY,), Part.MODULE_LOADS: (ApiClass.MODULE_LOAD,),
+    RecordedPart.SYNC_CALLS: tuple(SYNCS), RecordedPart.ALLOCATIONS: (ApiClass.MEMORY,), RecordedPart.MODULE_LOADS: (ApiClass.MODULE_LOAD,),
 }  # fmt: skip
 
 
-def unrecorded(doubtful: Iterable[Part], calls: Calls, operators: HostOps, overheads: Overheads) -> frozenset[Part]:
+def unrecorded(
+    doubtful: Iterable[RecordedPart], calls: Calls, operators: HostOps, overheads: Overheads
+) -> frozenset[RecordedPart]:
     """Return the parts among the doubtful ones that no row shows to have been recorded.
 
     Without one host call nothing that calls would show was recorded.
     """
     found = set(doubtful)
     if not len(calls):
-        return frozenset(found | {Part.HOST_CALLS, *_OF_CALLS})
+        return frozenset(found | {RecordedPart.HOST_CALLS, *_OF_CALLS})
     for part, classes in _OF_CALLS.items():
         if part in found and np.isin(calls.api_class, classes).any():
             found.discard(part)
     if len(operators):
-        found.discard(Part.OPERATORS)
+        found.discard(RecordedPart.OPERATORS)
     if len(overheads):
-        found.discard(Part.OVERHEADS)
+        found.discard(RecordedPart.OVERHEADS)
     return frozenset(found)

@@ -16,7 +16,7 @@ from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
 from traceanalyzer.trace.frames import FrameBatch
 from traceanalyzer.trace.launch_names import ApiClass, classify_api
-from traceanalyzer.trace.parts import Part
+from traceanalyzer.trace.parts import RecordedPart
 from traceanalyzer.trace.remarks import Remark
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.tables import NO_ID, Config
@@ -132,7 +132,7 @@ class Store:
         self.world_size: int | None = None
         self.streams_per_context = False
         self.remarks: list[Remark] = []
-        self.doubtful: set[Part] = set()
+        self.doubtful: set[RecordedPart] = set()
         self.chrome_json = False
         self.ids_ascend = False
         self._max_rows = max_rows

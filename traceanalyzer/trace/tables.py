@@ -19,7 +19,7 @@ from traceanalyzer.trace.salvage import Salvage
 
 if TYPE_CHECKING:
     from traceanalyzer.trace.frames import PythonFrames
-    from traceanalyzer.trace.parts import Part
+    from traceanalyzer.trace.parts import RecordedPart
     from traceanalyzer.trace.sidecar import Sidecar
 
 Int64 = npt.NDArray[np.int64]
@@ -231,7 +231,7 @@ class TraceMeta:
     rank: int | None = None
     world_size: int | None = None
     remarks: tuple[Remark, ...] = ()
-    unrecorded: frozenset[Part] = frozenset()
+    unrecorded: frozenset[RecordedPart] = frozenset()
     chrome_json: bool = True
     id_windows: dict[str, tuple[int, int]] = field(default_factory=dict)
     sidecar: Sidecar | None = None

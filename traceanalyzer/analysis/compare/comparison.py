@@ -12,7 +12,7 @@ from traceanalyzer.analysis.compare.identical import same_rows
 from traceanalyzer.analysis.compare.ladder import Ladders, ladders
 from traceanalyzer.analysis.compare.matching import SHARED_WORK, Pair, match_kernels, match_operations
 from traceanalyzer.analysis.compare.pairing import Pairing, pair_units
-from traceanalyzer.analysis.compare.sides import Side, Work
+from traceanalyzer.analysis.compare.sides import ComparedWork, Side
 from traceanalyzer.analysis.compare.statistics import (
     Ratio,
     compare_medians,
@@ -33,15 +33,15 @@ LITTLE_SHARED = 0.2
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparedRow:
     """One piece of work on both sides; ``status`` matched, changed (another configuration), new or gone.
 
     ``verdict`` is None where no ratio may be formed; ``reason`` says why, or why it is undecided. ``withdrawn`` marks a
     difference that does not survive the correction for many comparisons.
     """
 
-    base: Work | None
-    head: Work | None
+    base: ComparedWork | None
+    head: ComparedWork | None
     status: str
     how: str
     ratio: Ratio | None = None
@@ -51,7 +51,7 @@ class Row:
     ladders: Ladders | None = None
 
     @property
-    def shown(self) -> Work:
+    def shown(self) -> ComparedWork:
         """The side there is, the base if both are."""
         found = self.base or self.head
         assert found is not None
@@ -82,8 +82,8 @@ class Compared:
     base: Side
     head: Side
     options: AnalysisOptions
-    ops: list[Row]
-    kernels: list[Row]
+    ops: list[ComparedRow]
+    kernels: list[ComparedRow]
     differences: list[Difference]
     refused: bool
     broken: list[str]
@@ -102,7 +102,7 @@ class Compared:
     factors: list[Factor]
 
     @property
-    def inverted(self) -> list[Row]:
+    def inverted(self) -> list[ComparedRow]:
         """Operations that some protocol ranks against their self-times."""
         return [r for r in self.ops if r.ladders is not None and r.ladders.flips]
 
@@ -205,7 +205,7 @@ def compare_sides(
     )
 
 
-def _shares(base: Sequence[Work], head: Sequence[Work], pairs: list[Pair]) -> tuple[float, float]:
+def _shares(base: Sequence[ComparedWork], head: Sequence[ComparedWork], pairs: list[Pair]) -> tuple[float, float]:
     """Return the share of each side's kernel time in pairs of one configuration."""
     totals = [sum(w.total_us for w in side) for side in (base, head)]
     matched = [0.0, 0.0]
@@ -233,7 +233,7 @@ def _differences(base: Side, head: Side, options: AnalysisOptions) -> list[Diffe
     return sorted(found, key=lambda d: not d.refuses)
 
 
-def _op_differences(base: Work, head: Work) -> list[Difference]:
+def _op_differences(base: ComparedWork, head: ComparedWork) -> list[Difference]:
     found = []
     keys = [k for k in base.inputs if k in head.inputs and base.inputs[k] != head.inputs[k]]
     keys += [k for k in base.inputs.keys() ^ head.inputs.keys() if base.inputs and head.inputs]
@@ -254,24 +254,24 @@ def _op_differences(base: Work, head: Work) -> list[Difference]:
 
 
 def _rows(
-    base: Sequence[Work], head: Sequence[Work], pairs: list[Pair], silent: str, options: AnalysisOptions
-) -> list[Row]:
+    base: Sequence[ComparedWork], head: Sequence[ComparedWork], pairs: list[Pair], silent: str, options: AnalysisOptions
+) -> list[ComparedRow]:
     within = max(0.0, options.threshold(SAME_WITHIN))
     rows = []
     for pair in pairs:
         one = base[pair.base] if pair.base is not None else None
         other = head[pair.head] if pair.head is not None else None
         if one is None or other is None:
-            rows.append(Row(one, other, "gone" if other is None else "new", ""))
+            rows.append(ComparedRow(one, other, "gone" if other is None else "new", ""))
             continue
         same_config = _same_configuration(one, other)
         status = "matched" if same_config else "changed"
         one, other, why = _one_measure(one, other)
         if silent or why:
-            rows.append(Row(one, other, status, pair.how, reason=silent or why))
+            rows.append(ComparedRow(one, other, status, pair.how, reason=silent or why))
             continue
         ratio = compare_medians(one.times, other.times, within, len(rows))
-        rows.append(Row(one, other, status, pair.how, ratio, verdict_of(ratio, within), reason=ratio.reason))
+        rows.append(ComparedRow(one, other, status, pair.how, ratio, verdict_of(ratio, within), reason=ratio.reason))
     lost = withdrawn(
         [differs_p(r.ratio, within) if r.ratio else None for r in rows], options.threshold(FALSE_DISCOVERY)
     )
@@ -283,7 +283,7 @@ def _rows(
     return rows
 
 
-def _one_measure(base: Work, head: Work) -> tuple[Work, Work, str]:
+def _one_measure(base: ComparedWork, head: ComparedWork) -> tuple[ComparedWork, ComparedWork, str]:
     """Return both works with times of one kind: self-times, or the first protocol that both captures measured."""
     if base.measure == head.measure == "self-time":
         return base, head, ""
@@ -297,7 +297,7 @@ def _one_measure(base: Work, head: Work) -> tuple[Work, Work, str]:
     return base, head, "no protocol was measured on both sides"
 
 
-def _of_other_work(row: Row, share: float) -> Row:
+def _of_other_work(row: ComparedRow, share: float) -> ComparedRow:
     """Take back the verdict of a kernel between sides that are not the same work: its shapes need not be the same either."""
     if row.verdict is None or (row.status == "matched" and row.how == "name" and share >= LITTLE_SHARED):
         return row
@@ -306,7 +306,7 @@ def _of_other_work(row: Row, share: float) -> Row:
     )
 
 
-def _with_ladder(row: Row, one_machine: bool, options: AnalysisOptions) -> Row:
+def _with_ladder(row: ComparedRow, one_machine: bool, options: AnalysisOptions) -> ComparedRow:
     if row.base is None or row.head is None or row.verdict is None:
         return row
     winner = {"FASTER": "head", "SLOWER": "base"}.get(row.verdict, "tie")
@@ -314,7 +314,9 @@ def _with_ladder(row: Row, one_machine: bool, options: AnalysisOptions) -> Row:
     return replace(row, ladders=ladders(row.base, row.head, winner, one_machine, least))
 
 
-def _basis(ops: list[Row], kernels: list[Row], shares: tuple[float, float]) -> tuple[str, list[Row], list[float]]:
+def _basis(
+    ops: list[ComparedRow], kernels: list[ComparedRow], shares: tuple[float, float]
+) -> tuple[str, list[ComparedRow], list[float]]:
     """Return what the overall ratio is made of, its rows and their weights."""
     matched = [r for r in ops if r.ratio is not None and r.ratio.ratio is not None]
     if matched:
@@ -325,7 +327,7 @@ def _basis(ops: list[Row], kernels: list[Row], shares: tuple[float, float]) -> t
     return "kernels", known, [r.base.total_us for r in known if r.base is not None]
 
 
-def _operation_of(unit: UnitSide, ops: Sequence[Work]) -> str:
+def _operation_of(unit: UnitSide, ops: Sequence[ComparedWork]) -> str:
     """Return the name of the operation that a unit is: its own, else that of the only one with as many kernels and calls."""
     if any(w.name == unit.name for w in ops):
         return unit.name
@@ -333,7 +335,7 @@ def _operation_of(unit: UnitSide, ops: Sequence[Work]) -> str:
     return alike[0] if len(alike) == 1 else unit.name
 
 
-def captured_alike(base: Sequence[Work], head: Sequence[Work]) -> list[tuple[str, str]]:
+def captured_alike(base: Sequence[ComparedWork], head: Sequence[ComparedWork]) -> list[tuple[str, str]]:
     """Return the names of the one operation that each side captured, if both were given the same inputs."""
     if len(base) != 1 or len(head) != 1 or not (base[0].captured and head[0].captured):
         return []
@@ -341,7 +343,7 @@ def captured_alike(base: Sequence[Work], head: Sequence[Work]) -> list[tuple[str
     return [(base[0].name, head[0].name)] if same else []
 
 
-def decided_by_operations(units: list[UnitResult], ops: list[Row]) -> bool:
+def decided_by_operations(units: list[UnitResult], ops: list[ComparedRow]) -> bool:
     """Return whether the units are kernels under test whose self-times compare as operations: no step, no overlap."""
     if any(u.step or u.overlapping for u in units):
         return False
@@ -368,7 +370,7 @@ def units_status(
     return _status(found, "units", [], same, False, options)
 
 
-def _winners(ops: list[Row]) -> dict[str, str]:
+def _winners(ops: list[ComparedRow]) -> dict[str, str]:
     """Return the winner of each protocol over all operations: by the mean of log ratios, a tie where any operation disagrees."""
     result = {}
     for protocol in PROTOCOLS:
@@ -380,7 +382,7 @@ def _winners(ops: list[Row]) -> dict[str, str]:
 
 
 def _status(
-    found: tuple[float, tuple[float, float] | None] | None, basis: str, chosen: list[Row], same: bool, silent: bool, options: AnalysisOptions
+    found: tuple[float, tuple[float, float] | None] | None, basis: str, chosen: list[ComparedRow], same: bool, silent: bool, options: AnalysisOptions
 ) -> str:  # fmt: skip
     if silent:
         return "cannot-judge"
@@ -399,6 +401,6 @@ def _status(
     return "same" if low >= 1 - within and high <= 1 + within else "undecided"
 
 
-def _same_configuration(one: Work, other: Work) -> bool:
+def _same_configuration(one: ComparedWork, other: ComparedWork) -> bool:
     """Return whether nothing says that the configurations differ; a side may not have recorded its own."""
     return one.config == other.config or not (one.config and other.config)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from traceanalyzer.analysis import stats
-from traceanalyzer.analysis.compare.sides import Work
+from traceanalyzer.analysis.compare.sides import ComparedWork
 from traceanalyzer.analysis.compare.statistics import Times
 from traceanalyzer.analysis.protocols import PROTOCOLS, Symbols, ladder
 from traceanalyzer.analysis.symbols import TYPICAL
@@ -34,7 +34,7 @@ class Ladders:
     flips: tuple[str, ...]
 
 
-def ladders(base: Work, head: Work, self_winner: str, one_machine: bool, least: float) -> Ladders:
+def ladders(base: ComparedWork, head: ComparedWork, self_winner: str, one_machine: bool, least: float) -> Ladders:
     """Return both ladders. ``self_winner`` is decided by the interval; other protocols need ``least`` relative difference
     beyond the uncertainty of their dispatch and kernels."""
     b, h = base.symbols, head.symbols
@@ -63,7 +63,7 @@ def ladders(base: Work, head: Work, self_winner: str, one_machine: bool, least: 
     return Ladders(base_us, head_us, winners, frozenset(measured), one_machine, b, h, flips)
 
 
-def _own(work: Work) -> float | None:
+def _own(work: ComparedWork) -> float | None:
     return work.times.p50_ns / 1000 if work.measure == "self-time" else None
 
 
@@ -80,7 +80,7 @@ def _on(machine: dict[str, float], s: Symbols) -> Symbols:
     )  # fmt: skip
 
 
-def _shared(base: Work, head: Work) -> dict[str, float]:
+def _shared(base: ComparedWork, head: ComparedWork) -> dict[str, float]:
     """Return the machine's symbols for both: the mean where both saw one, the one that was seen, else the typical value."""
     found = {}
     for name in _MACHINE:
@@ -89,7 +89,7 @@ def _shared(base: Work, head: Work) -> dict[str, float]:
     return found
 
 
-def _noise(work: Work) -> float:
+def _noise(work: ComparedWork) -> float:
     """Return the half-width in us of what a reading is made of: the intervals of dispatch and self-time."""
     total = 0.0
     for values in (np.asarray(work.dispatch_samples_us), np.asarray(work.times.values) / 1000):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from traceanalyzer.analysis.compare.sides import Work
+from traceanalyzer.analysis.compare.sides import ComparedWork
 from traceanalyzer.trace.names import simplify
 
 SHARED_WORK = 0.5
@@ -64,7 +64,7 @@ def without_numbers(name: str) -> str:
 class _Matcher:
     """Takes from two lists what each step identifies."""
 
-    def __init__(self, base: Sequence[Work], head: Sequence[Work]) -> None:
+    def __init__(self, base: Sequence[ComparedWork], head: Sequence[ComparedWork]) -> None:
         self.sides = (base, head)
         self.left = (dict.fromkeys(range(len(base))), dict.fromkeys(range(len(head))))
         self.pairs: list[Pair] = []
@@ -73,20 +73,20 @@ class _Matcher:
         del self.left[0][base], self.left[1][head]
         self.pairs.append(Pair(base, head, how))
 
-    def groups(self, key: Callable[[Work], object]) -> list[tuple[list[int], list[int]]]:
+    def groups(self, key: Callable[[ComparedWork], object]) -> list[tuple[list[int], list[int]]]:
         found: dict[object, tuple[list[int], list[int]]] = {}
         for side in (0, 1):
             for row in self.left[side]:
                 found.setdefault(key(self.sides[side][row]), ([], []))[side].append(row)
         return [(a, b) for a, b in found.values() if a and b]
 
-    def unique(self, key: Callable[[Work], object], how: str) -> None:
+    def unique(self, key: Callable[[ComparedWork], object], how: str) -> None:
         """Pair what is alone with its key on both sides."""
         for a, b in self.groups(key):
             if len(a) == 1 and len(b) == 1:
                 self.take(a[0], b[0], how)
 
-    def in_order(self, key: Callable[[Work], object], how: str) -> None:
+    def in_order(self, key: Callable[[ComparedWork], object], how: str) -> None:
         """Pair groups of equal size whose members ran equally often, in order of their first start."""
         for a, b in self.groups(key):
             first, second = self._ordered(0, a), self._ordered(1, b)
@@ -146,7 +146,7 @@ class _Matcher:
         return pairs + [Pair(None, r, "") for r in self.left[1]]
 
 
-def match_kernels(base: Sequence[Work], head: Sequence[Work]) -> list[Pair]:
+def match_kernels(base: Sequence[ComparedWork], head: Sequence[ComparedWork]) -> list[Pair]:
     """Return kernels (one per name and configuration) paired, and those without counterpart."""
     m = _Matcher(base, head)
     m.unique(lambda w: (w.name, w.config), "name")
@@ -164,7 +164,9 @@ def match_kernels(base: Sequence[Work], head: Sequence[Work]) -> list[Pair]:
     return m.done()
 
 
-def match_operations(base: Sequence[Work], head: Sequence[Work], paired: Sequence[tuple[str, str]] = ()) -> list[Pair]:
+def match_operations(
+    base: Sequence[ComparedWork], head: Sequence[ComparedWork], paired: Sequence[tuple[str, str]] = ()
+) -> list[Pair]:
     """Return operations paired by name, and those without counterpart.
 
     ``paired``: names of units of base and head that are compared; operations of these names are each other's.

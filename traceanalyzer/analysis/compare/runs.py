@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from traceanalyzer.analysis.compare.shared_work import shared_work
-from traceanalyzer.analysis.compare.sides import Condition, Side
+from traceanalyzer.analysis.compare.sides import Side, SideCondition
 from traceanalyzer.analysis.compare.statistics import Times
 from traceanalyzer.analysis.compare.unit_side import SideLedger, UnitSide
 
@@ -63,7 +63,7 @@ def side_of_runs(name: str, first: Side, runs: Sequence[Side]) -> Side:
     )
 
 
-def _shared_conditions(first: Side, runs: Sequence[Side]) -> list[Condition]:
+def _shared_conditions(first: Side, runs: Sequence[Side]) -> list[SideCondition]:
     """Return the conditions of the first run; one that differs from run to run has every value."""
     found = []
     for c in first.conditions:

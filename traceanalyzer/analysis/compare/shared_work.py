@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from traceanalyzer.analysis.compare.matching import without_arguments, without_numbers, without_suffix
-from traceanalyzer.analysis.compare.unit_side import Part
+from traceanalyzer.analysis.compare.unit_side import UnitPart
 
 _LEAST = 1e-9
 
@@ -19,8 +19,8 @@ _LEAST = 1e-9
 class PartPair:
     """A kernel or copy that both sides have, or that one has (None: new or gone). Counts and times (ns) are per repeat."""
 
-    base: Part | None
-    head: Part | None
+    base: UnitPart | None
+    head: UnitPart | None
 
     @property
     def saved_ns(self) -> float:
@@ -45,7 +45,7 @@ class SharedWork:
         return min(self.share)
 
 
-def shared_work(base: Sequence[Part], head: Sequence[Part], scaled: bool = False) -> SharedWork:
+def shared_work(base: Sequence[UnitPart], head: Sequence[UnitPart], scaled: bool = False) -> SharedWork:
     """Return what two units share. ``scaled``: the head is divided by how often it does the base's work."""
     scale = _scale(base, head) if scaled else 1.0
     left = [[_Left(p, p.count, p.time_ns) for p in base], [_Left(p, p.count / scale, p.time_ns / scale) for p in head]]
@@ -82,18 +82,18 @@ def shared_operators(base: Mapping[str, float], head: Mapping[str, float]) -> fl
 class _Left:
     """A part whose runs are used up as they are matched."""
 
-    def __init__(self, part: Part, count: float, time_ns: float) -> None:
+    def __init__(self, part: UnitPart, count: float, time_ns: float) -> None:
         self.part, self.count, self.time_ns = part, count, time_ns
 
-    def take(self, count: float) -> Part:
+    def take(self, count: float) -> UnitPart:
         time = self.time_ns * count / self.count
         self.count -= count
         self.time_ns -= time
-        return Part(self.part.name, count, time)
+        return UnitPart(self.part.name, count, time)
 
     @property
-    def rest(self) -> Part:
-        return Part(self.part.name, self.count, self.time_ns)
+    def rest(self) -> UnitPart:
+        return UnitPart(self.part.name, self.count, self.time_ns)
 
 
 def _matched(base: list[_Left], head: list[_Left]) -> list[PartPair]:
@@ -119,18 +119,18 @@ def _merged(pairs: list[PartPair]) -> list[PartPair]:
     return sorted(merged, key=lambda p: -abs(p.saved_ns))
 
 
-def _sum(parts: Sequence[Part | None]) -> Part | None:
+def _sum(parts: Sequence[UnitPart | None]) -> UnitPart | None:
     known = [p for p in parts if p is not None]
     if not known:
         return None
-    return Part(known[0].name, sum(p.count for p in known), sum(p.time_ns for p in known))
+    return UnitPart(known[0].name, sum(p.count for p in known), sum(p.time_ns for p in known))
 
 
 def _masked(name: str) -> str:
     return without_numbers(without_arguments(name))
 
 
-def _scale(base: Sequence[Part], head: Sequence[Part]) -> float:
+def _scale(base: Sequence[UnitPart], head: Sequence[UnitPart]) -> float:
     """Return the median, by time, of how often the head runs what the base runs once; 1 where that is within a tenth."""
     theirs: dict[str, float] = {}
     for p in head:

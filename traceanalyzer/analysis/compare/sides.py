@@ -10,7 +10,7 @@ from traceanalyzer.analysis.protocols import Symbols
 
 
 @dataclass(frozen=True)
-class Work:
+class ComparedWork:
     """One operation, or one kernel in one launch configuration.
 
     ``measure`` says what ``times`` are: ``self-time``, or the protocol a capture measured end to end. ``config`` is empty
@@ -47,7 +47,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Condition:
+class SideCondition:
     """Something both sides must share. ``refuses``: where it differs a ratio says nothing; otherwise it is marked."""
 
     what: str
@@ -63,9 +63,9 @@ class Side:
 
     name: str
     source: str
-    ops: list[Work]
-    kernels: list[Work]
-    conditions: list[Condition]
+    ops: list[ComparedWork]
+    kernels: list[ComparedWork]
+    conditions: list[SideCondition]
     clock_mhz: float | None = None
     throttled: str = ""
     broken: str = ""

@@ -26,7 +26,7 @@ OVERLAP = 0.01
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRatio:
     """One time of both units. ``basis`` says what a period is: ``start-to-start``, ``window`` or ``span``.
 
     ``few``: ``ratio.interval`` is the range of all values. ``two`` are populations that a side falls into where the interval
@@ -48,7 +48,7 @@ class UnitResult:
     """A pair of units, compared. ``metric`` is what the headline speaks of; ``step``: a step of a run, no kernel under test."""
 
     pair: UnitPair
-    measured: dict[str, Measured]
+    measured: dict[str, MeasuredRatio]
     launches: tuple[float, float]
     metric: str
     step: bool
@@ -57,7 +57,7 @@ class UnitResult:
     ledger: LedgerChange = field(default_factory=lambda: LedgerChange([]))
 
     @property
-    def headline(self) -> Measured | None:
+    def headline(self) -> MeasuredRatio | None:
         """What the headline speaks of, None where neither side has it."""
         return self.measured.get(self.metric)
 
@@ -116,18 +116,18 @@ def _same_launches(pair: UnitPair) -> bool:
 
 def _measured(
     name: str, base: Times, head: Times, within: float, stream: int, basis: str, alike: bool, single: float
-) -> Measured:
+) -> MeasuredRatio:
     if min(base.count, head.count) < FEW and max(len(base.values), len(head.values)):
         # the device's own time and a whole trace hold no single long step
         ratio, verdict = compare_few(base, head, within, alike, single if name == "period" else PRIOR_SCATTER)
-        return Measured(name, base, head, ratio, verdict, True, basis)
+        return MeasuredRatio(name, base, head, ratio, verdict, True, basis)
     ratio = compare_medians(base, head, within, 100 + stream)
     verdict = verdict_of(ratio, within)
     two: tuple[Populations | None, Populations | None] = (None, None)
     if ratio.interval is not None and ratio.interval[1] > WIDEST * max(ratio.interval[0], 1e-12):
         two = populations(base), populations(head)
         ratio = replace(ratio, interval=None, reason=_wide(two))
-    return Measured(name, base, head, ratio, verdict, False, basis, two)
+    return MeasuredRatio(name, base, head, ratio, verdict, False, basis, two)
 
 
 def _wide(two: Sequence[Populations | None]) -> str:
@@ -135,7 +135,7 @@ def _wide(two: Sequence[Populations | None]) -> str:
     return f"the times of {' and '.join(sides)} are two populations" if sides else "the times scatter too widely"
 
 
-def _mean_ratio(period: Measured | None) -> float | None:
+def _mean_ratio(period: MeasuredRatio | None) -> float | None:
     """Return the ratio of mean periods: what the run as a whole takes, long steps included."""
     if period is None or not len(period.base.values) or not len(period.head.values):
         return None

@@ -8,7 +8,7 @@ from traceanalyzer.analysis.compare.statistics import Times
 
 
 @dataclass(frozen=True)
-class Part:
+class UnitPart:
     """One kernel, copy or fill per repeat: how often it runs, and the time it adds on its stream (ns)."""
 
     name: str
@@ -47,7 +47,7 @@ class UnitSide:
     busy: Times
     self_time: Times
     exclusive: Times
-    work: list[Part]
+    work: list[UnitPart]
     operators: dict[str, float] = field(default_factory=dict)
     period_ledgers: list[SideLedger] = field(default_factory=list)
     duration_ledgers: list[SideLedger] = field(default_factory=list)

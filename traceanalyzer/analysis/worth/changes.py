@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from traceanalyzer.analysis.worth.events import Built, EventKind, Parts
-from traceanalyzer.analysis.worth.replay import NEVER, Program, ProgramWait
+from traceanalyzer.analysis.worth.replay import NEVER, ProgramWait, ReplayProgram
 
 SITE = "no_site:"
 CHANGES = (
@@ -14,7 +14,7 @@ CHANGES = (
 )  # fmt: skip
 
 
-def without_one_time(built: Built) -> Program:
+def without_one_time(built: Built) -> ReplayProgram:
     """Return the program without what a run that repeats pays no more: first uses and code loading."""
     p, parts = built.program, built.parts
     return replace(
@@ -24,7 +24,7 @@ def without_one_time(built: Built) -> Program:
     )
 
 
-def data_at_cost(program: Program, parts: Parts) -> Program:
+def data_at_cost(program: ReplayProgram, parts: Parts) -> ReplayProgram:
     """Return the program with each wait for workers as long as it was, whatever else changes: the host's own work, not theirs."""
     fetched = [k == EventKind.FETCHED for k in parts.kind]
     return replace(
@@ -37,7 +37,7 @@ def data_at_cost(program: Program, parts: Parts) -> Program:
     )
 
 
-def changed(program: Program, parts: Parts, change: str, halved: list[bool]) -> Program:
+def changed(program: ReplayProgram, parts: Parts, change: str, halved: list[bool]) -> ReplayProgram:
     """Return the program with a change made; ``halved`` marks the rows of the largest kernel."""
     if change.startswith(SITE):
         covered, inside = parts.sites[change.removeprefix(SITE)]
@@ -95,7 +95,7 @@ def _less(gap: list[int], part: list[int]) -> list[int]:
     return [g if g == NEVER else max(0, g - part) for g, part in zip(gap, part, strict=True)]
 
 
-def _without(program: Program, which: list[bool], cost: int) -> Program:
+def _without(program: ReplayProgram, which: list[bool], cost: int) -> ReplayProgram:
     """Let the chosen events return at once: they wait for nothing and cost no more than ``cost``."""
     return replace(
         program,
@@ -104,7 +104,7 @@ def _without(program: Program, which: list[bool], cost: int) -> Program:
     )
 
 
-def _launches_free(program: Program, parts: Parts) -> Program:
+def _launches_free(program: ReplayProgram, parts: Parts) -> ReplayProgram:
     """Issue each unit's launches at once: no host time after its first, but its waits and its data loading."""
     inner = [not o for o in parts.opens_unit]
     launch = [k in (EventKind.LAUNCH, EventKind.COPY) for k in parts.kind]
@@ -118,7 +118,7 @@ def _launches_free(program: Program, parts: Parts) -> Program:
     )
 
 
-def _everything_free(program: Program) -> Program:
+def _everything_free(program: ReplayProgram) -> ReplayProgram:
     """Leave the device alone with its rows: everything is called before, nobody waits."""
     n, begin = len(program.gap), program.start[0]
     return replace(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from traceanalyzer.analysis.worth.replay import Program
+from traceanalyzer.analysis.worth.replay import ReplayProgram
 from traceanalyzer.record import record
 from traceanalyzer.trace.tables import Bool, Int64
 
@@ -49,7 +49,7 @@ class Built:
     ``unexplained_ns``: how long the device judged waited for something that the trace does not show.
     """
 
-    program: Program
+    program: ReplayProgram
     parts: Parts
     events: Events
     rows: Int64

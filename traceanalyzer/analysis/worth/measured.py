@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from traceanalyzer.analysis.worth.events import EventKind, Events
-from traceanalyzer.analysis.worth.replay import NEVER, Program, ProgramWait
+from traceanalyzer.analysis.worth.replay import NEVER, ProgramWait, ReplayProgram
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
 
@@ -45,7 +45,7 @@ class RecordedRun:
     """Walks through the recorded run once and writes down what each event and row waited for."""
 
     def __init__(
-        self, builder: TypicalTimes, program: Program, events: Events, order: Int64, lane_numbers: Int64
+        self, builder: TypicalTimes, program: ReplayProgram, events: Events, order: Int64, lane_numbers: Int64
     ) -> None:
         trace = builder.trace
         self.b, self.p = builder, program

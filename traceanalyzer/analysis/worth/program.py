@@ -17,7 +17,7 @@ from traceanalyzer.analysis.ledger.idle import LATENCY_FLOOR_NS, process_of_thre
 from traceanalyzer.analysis.ledger.lines import short_line
 from traceanalyzer.analysis.worth.events import Built, EventKind, Events, Parts, Window
 from traceanalyzer.analysis.worth.measured import FREE_WAITS_NS, RecordedRun
-from traceanalyzer.analysis.worth.replay import NEVER, Program
+from traceanalyzer.analysis.worth.replay import NEVER, ReplayProgram
 from traceanalyzer.trace.launch_names import ApiClass, classify_api
 from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
@@ -175,7 +175,7 @@ class Builder:
         thread = thread.reshape(-1)
         begin = int(events.start[0])
         free = self._free_before(lane_numbers, order, begin)
-        program = Program(
+        program = ReplayProgram(
             thread=thread.tolist(), start=events.start.tolist(), gap=gap.tolist(), after=after.tolist(), cost=(events.end - events.start).tolist(),
             wait=[0] * len(events.start), target=[-1] * len(events.start), lag=[0] * len(events.start), first_row=bounds.tolist(),
             lane=lane.tolist(), length=(rows.end_ns - rows.start_ns)[order].tolist(), latency=[0] * len(order), from_end=[False] * len(order),

@@ -28,7 +28,7 @@ NEVER = -(1 << 62)
 
 
 @record()
-class Program:
+class ReplayProgram:
     """Host events in order of start, and their device rows; times are integer nanoseconds, lists are of one length each.
 
     Events: ``thread``; ``start`` is the recorded start; ``gap`` the host's time since the event before (NEVER: starts as recorded);
@@ -59,7 +59,7 @@ class Program:
     ended: list[int]
 
 
-def run(p: Program) -> tuple[list[int], list[int], list[int], list[int]]:
+def run(p: ReplayProgram) -> tuple[list[int], list[int], list[int], list[int]]:
     """Return (start, end) of each event and (start, end) of each row."""
     free, ended = list(p.free), list(p.ended)
     event_start: list[int] = []

@@ -13,7 +13,7 @@ from traceanalyzer.analysis.ledger.lines import short_line
 from traceanalyzer.analysis.worth.changes import CHANGES, SITE, changed, data_at_cost, missing, without_one_time
 from traceanalyzer.analysis.worth.events import Built, EventKind, Window
 from traceanalyzer.analysis.worth.program import Builder
-from traceanalyzer.analysis.worth.replay import Program, run
+from traceanalyzer.analysis.worth.replay import ReplayProgram, run
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
@@ -131,7 +131,7 @@ class WorthMaker:
         halved = self._largest_kernel(built)
         now = _Outcome(built, base).period_ns
         wanted = only or (*CHANGES, *(SITE + s for s in sites))
-        programs: dict[str, Program] = {}
+        programs: dict[str, ReplayProgram] = {}
         result: list[ChangeWorth] = []
         for change in wanted:
             why = missing(parts, change) or (
@@ -155,7 +155,7 @@ class WorthMaker:
         return [self._behind(c, programs, result, built, halved, now) for c in result]
 
     def _behind(
-        self, found: ChangeWorth, programs: dict[str, Program], every: list[ChangeWorth], built: Built, halved: list[bool], now: float
+        self, found: ChangeWorth, programs: dict[str, ReplayProgram], every: list[ChangeWorth], built: Built, halved: list[bool], now: float
     ) -> ChangeWorth:  # fmt: skip
         """Name what hides the worth of a change that takes host time away and is worth nothing by itself."""
         if found.factor is None or found.share >= HIDDEN_BELOW or found.change not in _HIDEABLE:
@@ -199,7 +199,7 @@ def _may_hide(other: str, change: str) -> bool:
 class _Outcome:
     """What a program comes to."""
 
-    def __init__(self, built: Built, program: Program) -> None:
+    def __init__(self, built: Built, program: ReplayProgram) -> None:
         self._built = built
         self.event_start, self.event_end, self.row_start, self.row_end = run(program)
 

@@ -37,12 +37,12 @@ from typing import ClassVar
 import numpy as np
 
 from traceanalyzer.analysis import stats
-from traceanalyzer.analysis.pipeline import Analysis, DeviceFacts
+from traceanalyzer.analysis.pipeline import Analysis, DeviceAnalysis
 from traceanalyzer.analysis.queue import Grade, QueueState
 from traceanalyzer.doctor.captured import unprofiled_dispatch_ns
 from traceanalyzer.doctor.causes import DeviceCauses, Family, causes
 from traceanalyzer.doctor.example import kernel, launch, loop
-from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Param, Severity
+from traceanalyzer.doctor.finding import Abstained, Finding, Param, SeenRow, Severity
 from traceanalyzer.doctor.ledger_rule import WORTH, cost_params
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
@@ -141,7 +141,7 @@ class CpuBoundQueue(Rule):
         least = analysis.options.threshold(MENTION_SHARE)
         return [f for f in found if f.cost is None or f.cost.matters >= least]
 
-    def _finding(self, analysis: Analysis, device: DeviceFacts) -> Finding:
+    def _finding(self, analysis: Analysis, device: DeviceAnalysis) -> Finding:
         queue, idle = device.queue, device.idle
         ledger = next((c for c in causes(analysis) if c.ledger.device == device.device), None)
         lost = ledger.families[Family.DISPATCH] if ledger else None
@@ -193,7 +193,7 @@ class CpuBoundQueue(Rule):
         return "call" if pace.kernels > 1 else "kernel"
 
     @staticmethod
-    def _typical(analysis: Analysis, device: DeviceFacts) -> list[Evidence]:
+    def _typical(analysis: Analysis, device: DeviceAnalysis) -> list[SeenRow]:
         """Return three launches that found the stream empty for a typical time."""
         rows = device.rows[analysis.starved[device.rows] & ~analysis.waits.after_sync[device.rows]]
         gaps = analysis.waits.gap_ns[rows]

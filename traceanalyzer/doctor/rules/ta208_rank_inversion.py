@@ -49,7 +49,7 @@ from traceanalyzer.options import SAME_WITHIN
 if TYPE_CHECKING:
     from traceanalyzer.analysis.compare.comparison import Compared
     from traceanalyzer.analysis.compare.ladder import Ladders
-    from traceanalyzer.analysis.compare.sides import Work
+    from traceanalyzer.analysis.compare.sides import ComparedWork
     from traceanalyzer.trace.sidecar import Sidecar
 
 _SIDES = "by self-time {quick} is {own_ratio:times} faster; {protocol:protocol} {slow} "
@@ -215,13 +215,13 @@ class RankInversion(Rule, ComparisonRule):
         )
 
 
-def _work(op: OpFacts) -> Work:
+def _work(op: OpFacts) -> ComparedWork:
     """Return an operation of one trace as a side of a comparison; both come from one machine, so every symbol is shared."""
-    from traceanalyzer.analysis.compare.sides import Work
+    from traceanalyzer.analysis.compare.sides import ComparedWork
     from traceanalyzer.analysis.compare.statistics import Times
 
     own = Times(len(op.self_ns), stats.median(op.self_ns) or 0.0, op.self_ns)
     dispatch = (op.dispatch_ns / 1000).tolist()
     seen = frozenset({"latency", "record", "sync", "gap", "clear", "clear_dispatch"})
     name = op.iterations.name
-    return Work(name, name, own, dispatch_samples_us=dispatch, symbols=op.symbols, seen=seen)
+    return ComparedWork(name, name, own, dispatch_samples_us=dispatch, symbols=op.symbols, seen=seen)

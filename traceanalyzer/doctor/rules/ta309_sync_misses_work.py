@@ -35,7 +35,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.analysis.ranges import user_ranges
 from traceanalyzer.doctor.example import call, host_range, kernel, launch
-from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Severity
+from traceanalyzer.doctor.finding import Abstained, Finding, SeenRow, Severity
 from traceanalyzer.doctor.measured import measured, timed_range
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.remedies import synchronise_of
@@ -153,7 +153,7 @@ class SyncMissesWork(Rule):
 
     def _found(
         self, analysis: Analysis, name: str, judged: int, lengths: list[int], tails: list[int], works: list[int], sync: int, where: str,
-        evidence: list[Evidence],
+        evidence: list[SeenRow],
     ) -> Finding:  # fmt: skip
         length, tail, work = (int(np.median(v)) for v in (lengths, tails, works))
         return self.say(

@@ -39,7 +39,7 @@ from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import FALSE_DISCOVERY, SAME_WITHIN
 
 if TYPE_CHECKING:
-    from traceanalyzer.analysis.compare.comparison import Compared, Row
+    from traceanalyzer.analysis.compare.comparison import Compared, ComparedRow
 
 _INTERVAL = "[[ (95 % interval {low:ratio} to {high:ratio})]]"
 
@@ -124,7 +124,7 @@ class WithinNoise(ComparisonRule):
         name = unit.pair.base.name
         return [self._found(compared, code, name, params | {"metric": compared.metric, "name": name})]
 
-    def _operations(self, compared: Compared, rows: list[Row]) -> list[Finding]:
+    def _operations(self, compared: Compared, rows: list[ComparedRow]) -> list[Finding]:
         within, found = compared.options.threshold(SAME_WITHIN), []
         for row in rows:
             ratio, same = row.ratio, row.verdict == "SAME"

@@ -35,7 +35,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.captured import NO_SIDECAR
 from traceanalyzer.doctor.example import captured, clock, kernel, launch, loop
-from traceanalyzer.doctor.finding import Abstained, Evidence, Finding, Severity
+from traceanalyzer.doctor.finding import Abstained, Finding, SeenRow, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence
 from traceanalyzer.doctor.subject import WHOLE_TRACE
@@ -102,7 +102,7 @@ class SharedDevice(Rule):
         limit, factor = analysis.options.threshold(STRETCHED_SHARE), analysis.options.threshold(STRETCH)
         name, share, rows = self._most_stretched(analysis, factor)
         stretched = share > limit
-        evidence: list[Evidence] = []
+        evidence: list[SeenRow] = []
         if stretched:
             evidence = [activity_evidence(analysis, row, "stretched") for row in rows[:3]]
         return [

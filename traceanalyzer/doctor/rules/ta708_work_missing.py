@@ -40,7 +40,7 @@ from traceanalyzer.doctor.subject import Subject, SubjectKind
 from traceanalyzer.options import Threshold
 
 if TYPE_CHECKING:
-    from traceanalyzer.analysis.compare.comparison import Compared, Row
+    from traceanalyzer.analysis.compare.comparison import Compared, ComparedRow
     from traceanalyzer.trace.sidecar import Sidecar
 
 MISSING_WORK = Threshold(
@@ -102,7 +102,7 @@ class WorkMissing(ComparisonRule):
         limit = compared.options.threshold(MISSING_WORK)
         return [f for row in compared.ops if (f := self._judged(row, limit)) is not None]
 
-    def _judged(self, row: Row, limit: float) -> Finding | None:
+    def _judged(self, row: ComparedRow, limit: float) -> Finding | None:
         base, head = row.base, row.head
         if base is None or head is None or row.verdict != "FASTER" or head.checked:
             return None

@@ -10,7 +10,7 @@ from traceanalyzer.render.bench import blocks as cells
 from traceanalyzer.render.bench.markdown import markdown_bench
 from traceanalyzer.render.blocks import Block
 from traceanalyzer.render.escape import terminal
-from traceanalyzer.render.page.sheet import CHARTS, Part, Sheet, sheet_page
+from traceanalyzer.render.page.sheet import CHARTS, Sheet, SheetPart, sheet_page
 from traceanalyzer.render.page.svg import ChartMark, ChartRow, RowChart, short_time, time_axis
 from traceanalyzer.report.bench.model import BenchRow, BenchTable, Reading
 
@@ -20,7 +20,10 @@ _ROWS = 12
 
 def tables_page(title: str, tables: Sequence[Block], remarks: Sequence[str], conditions: str) -> str:
     """Return a page of tables that can be sorted, then lines."""
-    parts = [Part("tables", "Tables", tables=tables), Part("remarks", "What must be said of them", lines=remarks)]
+    parts = [
+        SheetPart("tables", "Tables", tables=tables),
+        SheetPart("remarks", "What must be said of them", lines=remarks),
+    ]
     return sheet_page(Sheet(title.partition(":")[0], title, parts, conditions=conditions))
 
 
@@ -32,10 +35,10 @@ def page_bench(table: BenchTable, settings: RenderSettings) -> str:
     remarks = cells.remarks(table)
     losses = cells.losses(table)
     parts = [
-        Part("overview", "Overview", tables=[overview] if overview is not None else []),
-        Part("readings", "Times", charts=_charts(table)),
-        Part("tables", "Tables", tables=shown),
-        Part("remarks", "What must be said of them", lines=[*(r for r in remarks if r not in losses), *cells.verdicts(table)]),
+        SheetPart("overview", "Overview", tables=[overview] if overview is not None else []),
+        SheetPart("readings", "Times", charts=_charts(table)),
+        SheetPart("tables", "Tables", tables=shown),
+        SheetPart("remarks", "What must be said of them", lines=[*(r for r in remarks if r not in losses), *cells.verdicts(table)]),
     ]  # fmt: skip
     about = [show.plural(len(table.rows), "row"), f"compared: {table.column} time per call"]
     conditions = "; ".join(cells.conditions(table))

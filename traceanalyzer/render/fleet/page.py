@@ -9,7 +9,7 @@ from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.fleet import blocks as cells
 from traceanalyzer.render.fleet.text import markdown_fleet
-from traceanalyzer.render.page.sheet import ROWS, Part, Sheet, sheet_page
+from traceanalyzer.render.page.sheet import ROWS, Sheet, SheetPart, sheet_page
 from traceanalyzer.render.page.svg import Axis, ChartMark, ChartRow, RowChart
 from traceanalyzer.report.fleet import FleetAnswers, QueryResult
 
@@ -17,7 +17,7 @@ from traceanalyzer.report.fleet import FleetAnswers, QueryResult
 def page_fleet(found: FleetAnswers, settings: RenderSettings) -> str:
     """Return the answers as a page."""
     parts = [
-        Part(
+        SheetPart(
             f"answer-{n}", block.title, charts=_limits(found) if found.limits and block.title == cells.LIMITS_TITLE else (), tables=[block]
         )
         for n, block in enumerate(cells.blocks(found), 1)
@@ -40,7 +40,7 @@ def page_query(found: QueryResult, settings: RenderSettings) -> str:
     block = replace(cells.query_block(found, settings.top or ROWS), title="Rows")
     count = show.plural(len(found.rows), "row")
     return sheet_page(
-        Sheet("Query", f"{count}{' and more' if found.cut else ''}", [Part("rows", "Rows", tables=[block])])
+        Sheet("Query", f"{count}{' and more' if found.cut else ''}", [SheetPart("rows", "Rows", tables=[block])])
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from traceanalyzer.render.measured import conditions_lines, measured
 from traceanalyzer.render.page.measured import clocks, measured_charts
-from traceanalyzer.render.page.sheet import Part, Sheet, sheet_page
+from traceanalyzer.render.page.sheet import Sheet, SheetPart, sheet_page
 from traceanalyzer.report.captured import Sidecar
 
 
@@ -23,8 +23,10 @@ def capture_page(capture: Sidecar, name: str) -> str:
         status, word, said = "undecided", "Not checked", "its result was not checked"
     clock = clocks(capture)
     parts = [
-        Part("readings", "Readings", charts=measured_charts(capture), tables=measured(capture, [])),
-        Part("conditions", "Conditions", tables=[clock] if clock is not None else [], lines=conditions_lines(capture)),
+        SheetPart("readings", "Readings", charts=measured_charts(capture), tables=measured(capture, [])),
+        SheetPart(
+            "conditions", "Conditions", tables=[clock] if clock is not None else [], lines=conditions_lines(capture)
+        ),
     ]
     names = ", ".join(r.name for r in records[:4])
     headline = f"{names} was measured without a trace; {said}."

@@ -11,7 +11,7 @@ from traceanalyzer.render.blocks import LADDER_TITLES
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.ledger import word
 from traceanalyzer.render.measured import TITLES
-from traceanalyzer.report.charts.model import DepthSeries, Lane, Timeline
+from traceanalyzer.report.charts.model import DepthSeries, Timeline, TimelineLane
 from traceanalyzer.report.model import ReportData
 from traceanalyzer.report.units import OpRow
 
@@ -56,7 +56,7 @@ def timeline_data(found: Timeline, depth: list[DepthSeries]) -> dict[str, Any]:
     }
 
 
-def _lane(lane: Lane) -> dict[str, Any]:
+def _lane(lane: TimelineLane) -> dict[str, Any]:
     return {
         "kind": lane.kind, "label": terminal(lane.label, 60), "total": lane.total, "busy": packed(lane.busy_permille), "start": packed(_differences(lane.start_ns)),
         "dur": packed(lane.dur_ns), "name": packed(lane.name), "tag": packed(lane.tag), "link": packed(_differences(lane.link)),

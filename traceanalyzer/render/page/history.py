@@ -7,7 +7,7 @@ from itertools import pairwise
 from traceanalyzer.render import format as show
 from traceanalyzer.render.blocks import Block
 from traceanalyzer.render.escape import terminal
-from traceanalyzer.render.page.sheet import Part, Sheet, sheet_page
+from traceanalyzer.render.page.sheet import Sheet, SheetPart, sheet_page
 from traceanalyzer.render.page.trend import trend_chart
 from traceanalyzer.report.history.trends import Trend
 
@@ -20,11 +20,13 @@ def history_page(trends: list[Trend], name: str = "history") -> str:
     """Return the page of the history in the file ``name``."""
     shown = trends[:_TRENDS]
     rows = max(_FEWEST, _ALL_ROWS // max(1, len(shown)))
-    parts = [Part("changes", "Changes of level", tables=[b for b in [_changes(trends)] if b is not None])]
+    parts = [SheetPart("changes", "Changes of level", tables=[b for b in [_changes(trends)] if b is not None])]
     parts += [_part(n, t, rows) for n, t in enumerate(shown, 1)]
     if len(trends) > len(shown):
         parts.append(
-            Part("more", "More", lines=[f"{len(trends) - len(shown):,} more units are not on this page: text has all"])
+            SheetPart(
+                "more", "More", lines=[f"{len(trends) - len(shown):,} more units are not on this page: text has all"]
+            )
         )
     status, word = ("", "") if not trends else ("undecided", "Level changed") if any(t.changes for t in trends) else ("ok", "Steady")  # fmt: skip
     recordings = len({(e.added, e.trace) for t in trends for e in t.entries})
@@ -77,7 +79,7 @@ def _changes(trends: list[Trend]) -> Block | None:
     return Block("Where the period changed for good", columns, rows, frozenset({0, 1, 2}), notes, labels=frozenset({3}))
 
 
-def _part(number: int, t: Trend, rows: int) -> Part:
+def _part(number: int, t: Trend, rows: int) -> SheetPart:
     values = [float(e.period_us or 0) for e in t.entries]
     spread = [
         (e.period_low_us, e.period_high_us) if e.period_low_us is not None and e.period_high_us is not None else None
@@ -105,4 +107,4 @@ def _part(number: int, t: Trend, rows: int) -> Part:
     table = Block(
         f"Recordings of {t.unit}, newest first", columns, cells, frozenset({1, 2, 7}), notes, labels=frozenset({0, 8})
     )
-    return Part(f"unit-{number}", t.unit, charts=[chart], tables=[table])
+    return SheetPart(f"unit-{number}", t.unit, charts=[chart], tables=[table])

@@ -12,7 +12,7 @@ from traceanalyzer.render.blocks import Block
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.render.ledger import BUSY, word
 from traceanalyzer.render.page.content import COLOURS
-from traceanalyzer.render.page.sheet import ROWS, Bar, BarPiece, Bars, Part, Sheet, sheet_page
+from traceanalyzer.render.page.sheet import ROWS, Bar, BarPiece, Bars, Sheet, SheetPart, sheet_page
 from traceanalyzer.render.page.svg import Axis, ChartMark, ChartRow, RowChart, short_time
 from traceanalyzer.report.ranks import WAITING_SHARE, RankRow, RanksData, RankWaits
 
@@ -31,11 +31,11 @@ def page_ranks(report: RanksData, settings: RenderSettings) -> str:
     numbers = [cells.ledgers(report, top), cells.times(report, top), verdicts, cells.hta_numbers(report, top)]
     late = [f"rank {_name(report, r)}: {r.straggler}" for r in report.ranks if r.straggler]
     parts = [
-        Part("ledger", "Where each rank's time went", _bars(report)),
-        Part("ranks", "Ranks", tables=[_table(report, top)], lines=late),
-        Part("waits", "Who waits for whom", charts=_charts(report), tables=waiting),
-        Part("details", "In numbers", tables=[b for b in numbers if b is not None]),
-        Part("file", "The folder", lines=cells.facts(report)[:-1]),
+        SheetPart("ledger", "Where each rank's time went", _bars(report)),
+        SheetPart("ranks", "Ranks", tables=[_table(report, top)], lines=late),
+        SheetPart("waits", "Who waits for whom", charts=_charts(report), tables=waiting),
+        SheetPart("details", "In numbers", tables=[b for b in numbers if b is not None]),
+        SheetPart("file", "The folder", lines=cells.facts(report)[:-1]),
     ]  # fmt: skip
     headline = report.headline[:1].upper() + report.headline[1:]
     lines = cells.markdown_ranks(report, RenderSettings(top=16))

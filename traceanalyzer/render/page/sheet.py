@@ -63,7 +63,7 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Part:
+class SheetPart:
     """A section of a page: what it has of bars, charts, tables and lines, in this order."""
 
     anchor: str
@@ -83,7 +83,7 @@ class Sheet:
 
     file: str
     headline: str
-    parts: Sequence[Part]
+    parts: Sequence[SheetPart]
     status: str = ""
     word: str = ""
     file_parts: Sequence[str] = ()
@@ -131,7 +131,7 @@ def _cut(b: Block, left: int) -> Block:
     )  # fmt: skip
 
 
-def _part(part: Part, tables: list[Block]) -> dict[str, Any] | None:
+def _part(part: SheetPart, tables: list[Block]) -> dict[str, Any] | None:
     """Return a section for the template, None where it is empty."""
     charts = list(part.charts)
     lines = [terminal(line, 1000) for line in part.lines[:LINES]]

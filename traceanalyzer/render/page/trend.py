@@ -15,7 +15,7 @@ _DOTS = 60
 
 
 @dataclass(frozen=True)
-class Level:
+class TrendLevel:
     """A stretch between changes: from x to x2 in percent, its median's place y in percent from above, and its text."""
 
     x: float
@@ -32,7 +32,7 @@ class TrendChart:
     path: str
     band: str
     dots: list[tuple[float, float, str]]
-    levels: list[Level]
+    levels: list[TrendLevel]
     changes: list[tuple[float, str]]
     y_ticks: list[tuple[float, str]]
     first: str
@@ -76,7 +76,8 @@ def trend_chart(
     borders = [0, *(i for i, _, _ in changes), len(values)]
     medians = [before for _, before, _ in changes] + [after for _, _, after in changes[-1:]]
     levels = [
-        Level(x(a - 0.5), x(b - 0.5), y(m), show(m)) for a, b, m in zip(borders, borders[1:], medians, strict=False)
+        TrendLevel(x(a - 0.5), x(b - 0.5), y(m), show(m))
+        for a, b, m in zip(borders, borders[1:], medians, strict=False)
     ]
     ticks = [(round(100 - at, 2), text) for at, text, _ in axis.ticks(show)]
     return TrendChart(

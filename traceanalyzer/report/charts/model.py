@@ -18,7 +18,7 @@ LAUNCH, SYNC, OTHER = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class Lane:
+class TimelineLane:
     """One line of the timeline: a stream, or what a host thread did at one level.
 
     The columns hold the shown rows in order of start: ``name`` is a place in :attr:`Timeline.names`, ``link`` the place
@@ -64,7 +64,7 @@ class Timeline:
     begin_ns: int
     end_ns: int
     names: list[str]
-    lanes: list[Lane]
+    lanes: list[TimelineLane]
     windows: list[tuple[int, int]]
     bins: int
     views: list[list[View]]

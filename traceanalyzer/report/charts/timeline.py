@@ -11,7 +11,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.report.charts.gaps import Gaps, gaps
 from traceanalyzer.report.charts.lanes import RawLane, raw_lanes
-from traceanalyzer.report.charts.model import Lane, Timeline, View
+from traceanalyzer.report.charts.model import Timeline, TimelineLane, View
 from traceanalyzer.trace.names import short_names
 from traceanalyzer.trace.tables import Bool, Int64
 
@@ -67,7 +67,7 @@ def timeline(
         end_ns=end - origin,
         names=names,
         lanes=[
-            Lane(
+            TimelineLane(
                 kind=lane.kind,
                 label=lane.label,
                 total=len(lane.rows),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from traceanalyzer import number_text
 from traceanalyzer._version import __version__
-from traceanalyzer.analysis.compare.comparison import Compared, Row
+from traceanalyzer.analysis.compare.comparison import Compared, ComparedRow
 from traceanalyzer.analysis.compare.pairing import distinct_part
 from traceanalyzer.analysis.compare.sides import Side
 from traceanalyzer.analysis.protocols import TITLES
@@ -176,7 +176,7 @@ def _silence(compared: Compared) -> list[str]:
     return reasons
 
 
-def _headline(compared: Compared, losses: list[Row], base: ReportData, head: ReportData) -> str:
+def _headline(compared: Compared, losses: list[ComparedRow], base: ReportData, head: ReportData) -> str:
     if compared.broken:
         return f"Cannot judge: {compared.broken[0].rstrip('.')}."
     if compared.refused:
@@ -257,7 +257,7 @@ def _four(value: float) -> str:
     return f"{value:.4f}" if value < 10 else f"{value:.4g}"
 
 
-def _named(row: Row) -> str:
+def _named(row: ComparedRow) -> str:
     names = list(dict.fromkeys(w.short_name for w in (row.base, row.head) if w is not None))
     return f"`{names[0]}`" if len(names) == 1 else f"`{names[1]}` against `{names[0]}`"
 

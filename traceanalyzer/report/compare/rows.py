@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from traceanalyzer.analysis.compare.comparison import Row
-from traceanalyzer.analysis.compare.sides import Work
+from traceanalyzer.analysis.compare.comparison import ComparedRow
+from traceanalyzer.analysis.compare.sides import ComparedWork
 from traceanalyzer.doctor.rules.ta208_rank_inversion import inversion_sentence
 from traceanalyzer.report.compare.model import KernelComparison, OpComparison, RowStatus, RowVerdict
 from traceanalyzer.trace.names import short_names
@@ -13,7 +13,7 @@ from traceanalyzer.trace.names import short_names
 _SAMPLES = 512
 
 
-def operation_row(row: Row) -> OpComparison:
+def operation_row(row: ComparedRow) -> OpComparison:
     """Return an operation."""
     base, head, ladder = row.base, row.head, row.ladders
     return OpComparison(
@@ -34,14 +34,14 @@ def operation_row(row: Row) -> OpComparison:
     )
 
 
-def kernel_rows(rows: list[Row]) -> list[KernelComparison]:
+def kernel_rows(rows: list[ComparedRow]) -> list[KernelComparison]:
     """Return the kernels, by the larger of both totals; short names are told apart over both sides."""
     ordered = sorted(rows, key=lambda r: -max(r.base.total_us if r.base else 0.0, r.head.total_us if r.head else 0.0))
     names = short_names([r.shown.name for r in ordered])
     return [_kernel(r, n) for r, n in zip(ordered, names, strict=True)]
 
 
-def _kernel(row: Row, short: str) -> KernelComparison:
+def _kernel(row: ComparedRow, short: str) -> KernelComparison:
     base, head = row.base, row.head
     return KernelComparison(
         **_both(row, short),
@@ -52,7 +52,7 @@ def _kernel(row: Row, short: str) -> KernelComparison:
     )
 
 
-def _both(row: Row, short: str) -> dict[str, Any]:
+def _both(row: ComparedRow, short: str) -> dict[str, Any]:
     """Return the columns that operations and kernels share."""
     base, head, ratio = row.base, row.head, row.ratio
     return {
@@ -94,11 +94,11 @@ def rounded_pair(values: tuple[float, float] | None) -> tuple[float, float] | No
     return None if values is None else (round(values[0], 6), round(values[1], 6))
 
 
-def _p50(work: Work | None) -> float | None:
+def _p50(work: ComparedWork | None) -> float | None:
     return None if work is None or not work.measure else round(work.times.p50_ns / 1000, 6)
 
 
-def _samples(work: Work | None) -> list[float]:
+def _samples(work: ComparedWork | None) -> list[float]:
     return [] if work is None else [v / 1000 for v in work.times.values[:_SAMPLES].tolist()]
 
 

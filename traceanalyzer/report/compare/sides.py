@@ -7,7 +7,7 @@ from math import isfinite
 
 import numpy as np
 
-from traceanalyzer.analysis.compare.sides import Condition, Side, Work
+from traceanalyzer.analysis.compare.sides import ComparedWork, Side, SideCondition
 from traceanalyzer.analysis.compare.statistics import Times, device_step
 from traceanalyzer.analysis.protocols import Symbols
 from traceanalyzer.analysis.symbols import STEADY_CALLS, UNSEEN
@@ -72,12 +72,12 @@ def _host_broken(report: ReportData) -> str:
     return ""
 
 
-def _kernels(row: KernelRow, step_ns: int) -> list[Work]:
+def _kernels(row: KernelRow, step_ns: int) -> list[ComparedWork]:
     if row.variants:
         return [w for v in row.variants for w in _kernels(v, step_ns)]
     total = number(row.total_us)
     return [
-        Work(
+        ComparedWork(
             name=row.name,
             short_name=row.short_name,
             times=times(row.count, row.p50_us, row.samples_us, row.lag_one, row.p50_ci95_us, step_ns),
@@ -91,10 +91,10 @@ def _kernels(row: KernelRow, step_ns: int) -> list[Work]:
     ]
 
 
-def _operation(row: OpRow, record: OperationRecord | None, step_ns: int) -> Work:
+def _operation(row: OpRow, record: OperationRecord | None, step_ns: int) -> ComparedWork:
     count = row.samples_of or max(row.iterations - row.iterations_without_work, 0)
     own = times(count, row.self_time_p50_us, row.samples_us, row.lag_one, row.self_time_ci95_us, step_ns)
-    work = Work(
+    work = ComparedWork(
         name=row.name,
         short_name=short_names([row.name])[0],
         times=own,
@@ -115,7 +115,7 @@ def _operation(row: OpRow, record: OperationRecord | None, step_ns: int) -> Work
     return _with_record(work, record)
 
 
-def _with_record(work: Work, record: OperationRecord | None) -> Work:
+def _with_record(work: ComparedWork, record: OperationRecord | None) -> ComparedWork:
     """Return the work with what its capture knew: measured protocols, inputs, cache, whether the result was right."""
     if record is None:
         return work
@@ -139,9 +139,11 @@ def _cleared(record: OperationRecord) -> dict[str, str]:
     return {protocol: f"cleared, {size} bytes" if size else "not cleared" for protocol, size in sizes.items()}
 
 
-def _captured(record: OperationRecord) -> Work:
+def _captured(record: OperationRecord) -> ComparedWork:
     """Return an operation that left no device row: what was measured around it."""
-    work = Work(record.name, short_names([record.name])[0], Times(0, 0.0), measure="", method="capture annotation")
+    work = ComparedWork(
+        record.name, short_names([record.name])[0], Times(0, 0.0), measure="", method="capture annotation"
+    )
     return _with_record(work, record)
 
 
@@ -163,7 +165,7 @@ def _symbols(values: dict[str, float | list[float]]) -> Symbols | None:
         return None
 
 
-def _conditions(report: ReportData, capture: Sidecar | None) -> list[Condition]:
+def _conditions(report: ReportData, capture: Sidecar | None) -> list[SideCondition]:
     trace = report.trace
     names = sorted({d.name for d in trace.devices if d.name}) or (
         [capture.device.name] if capture and capture.device.name else []
@@ -171,18 +173,18 @@ def _conditions(report: ReportData, capture: Sidecar | None) -> list[Condition]:
     chosen = ", ".join(f"{k} {v}" for k, v in trace.selection.items() if k != "range_instances")
     versions = (capture.versions if capture else {}) | trace.versions
     found = [
-        Condition("device", ", ".join(names), True),
-        Condition("devices at work", str(len(report.devices)) if report.devices else "", False),
-        Condition("origin", "simulated" if trace.simulated else "recorded on a device", True),
-        Condition("selection", chosen or "everything", True),
-        *(Condition(f"{name} version", str(value), False) for name, value in versions.items()),
-        Condition("profiler options", ", ".join(f for f in _HOST_FLAGS if trace.profiler_flags.get(f)) or "none", False),
-        Condition("resolution of times", f"{trace.resolution_us:g} us" if trace.resolution_us >= 1 else "under 1 us", False),
+        SideCondition("device", ", ".join(names), True),
+        SideCondition("devices at work", str(len(report.devices)) if report.devices else "", False),
+        SideCondition("origin", "simulated" if trace.simulated else "recorded on a device", True),
+        SideCondition("selection", chosen or "everything", True),
+        *(SideCondition(f"{name} version", str(value), False) for name, value in versions.items()),
+        SideCondition("profiler options", ", ".join(f for f in _HOST_FLAGS if trace.profiler_flags.get(f)) or "none", False),
+        SideCondition("resolution of times", f"{trace.resolution_us:g} us" if trace.resolution_us >= 1 else "under 1 us", False),
     ]  # fmt: skip
     if capture is not None:
-        found.append(Condition("framework", capture.framework, False))
+        found.append(SideCondition("framework", capture.framework, False))
         switches = ", ".join(f"{k}={v}" for k, v in sorted(capture.environment.items()))
-        found.append(Condition("environment switches", switches or "none", False))
+        found.append(SideCondition("environment switches", switches or "none", False))
     return found
 
 

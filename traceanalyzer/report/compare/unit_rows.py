@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from traceanalyzer.analysis.compare.ledger_terms import LedgerTerm
 from traceanalyzer.analysis.compare.shared_work import PartPair
-from traceanalyzer.analysis.compare.unit_ratios import METRICS, Measured, UnitResult
+from traceanalyzer.analysis.compare.unit_ratios import METRICS, MeasuredRatio, UnitResult
 from traceanalyzer.report.compare.back_test import back_test
 from traceanalyzer.report.compare.unit_model import (
     DeviceDifference,
@@ -98,7 +98,7 @@ def ledger_silence(result: UnitResult) -> list[str]:
     return [f"the ledger difference of every device: the unit runs in {'; in '.join(sides)} ({', '.join(decides)})"]
 
 
-def _ratio(m: Measured) -> UnitRatio:
+def _ratio(m: MeasuredRatio) -> UnitRatio:
     interval = None if m.ratio.interval is None else (round(m.ratio.interval[0], 6), round(m.ratio.interval[1], 6))
     return UnitRatio(
         metric=m.name,  # type: ignore[arg-type]

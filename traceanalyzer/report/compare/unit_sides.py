@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 
 from traceanalyzer.analysis.compare.statistics import Times
-from traceanalyzer.analysis.compare.unit_side import Part, SideLedger, UnitSide
+from traceanalyzer.analysis.compare.unit_side import SideLedger, UnitPart, UnitSide
 from traceanalyzer.report.compare.times import nanoseconds, number, times
 from traceanalyzer.report.model import ReportData
 from traceanalyzer.report.unit_model import UnitLedgerRow, UnitRow, UnitSeries
@@ -21,7 +21,7 @@ def unit_sides(report: ReportData, step_ns: int) -> list[UnitSide]:
 def _unit(row: UnitRow, step_ns: int) -> UnitSide:
     repeats = row.repeats
     work = [
-        Part(w.name, w.count / repeats, w.time_us * 1000 / repeats)
+        UnitPart(w.name, w.count / repeats, w.time_us * 1000 / repeats)
         for w in row.work
         if w.count > 0 and (number(w.time_us) or 0.0) >= 0 and isfinite(w.time_us)
     ]

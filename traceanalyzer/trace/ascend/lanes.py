@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from traceanalyzer.trace.categories import RowKind
-from traceanalyzer.trace.lanes import DERIVED, DeviceRow, HostRow, Lane, LaneReader, Row
+from traceanalyzer.trace.lanes import DERIVED, HostRow, KnownRow, LaneReader, NamedLane, NamedRow
 from traceanalyzer.trace.whole_numbers import lane_number
 
 _HARDWARE = re.compile(r"\A(?:Ascend Hardware|NPU)\b\s*([0-9]*)")
@@ -35,7 +35,7 @@ class AscendLanes(LaneReader):
         """Return whether a process is CANN's host side."""
         return process == "CANN"
 
-    def device_of(self, lane: Lane) -> int | None:
+    def device_of(self, lane: NamedLane) -> int | None:
         """Return the device of "Ascend Hardware"; its number is in the label ("NPU 1") in files of several devices."""
         found = _HARDWARE.search(lane.process)
         if found is None and (_DERIVED.search(lane.process) or not re.fullmatch(r"NPU\s*[0-9]*", lane.label.strip())):
@@ -43,7 +43,7 @@ class AscendLanes(LaneReader):
         digits = (found[1] if found else "") or "".join(re.findall(r"[0-9]+", lane.label))[:6]
         return lane_number(digits) if digits else 0
 
-    def stream_of(self, lane: Lane) -> int | None:
+    def stream_of(self, lane: NamedLane) -> int | None:
         """Return N of ``Stream N``, else the lane's number where no lane is named so."""
         if found := _STREAM.search(lane.name):
             return lane_number(found[1])
@@ -52,15 +52,15 @@ class AscendLanes(LaneReader):
         digits = re.findall(r"[0-9]+", lane.tid)
         return lane_number(digits[-1]) if digits else 0
 
-    def device_row(self, row: Row) -> DeviceRow:
+    def device_row(self, row: NamedRow) -> KnownRow:
         """Return a task by its name; tasks that only wait for an event are none."""
         if _WAITS.search(row.name) or _WAITS.search(row.note):
-            return DeviceRow(RowKind.SKIP, row.name, why_skipped="event or notify task of a stream")
+            return KnownRow(RowKind.SKIP, row.name, why_skipped="event or notify task of a stream")
         if _COPY.search(row.name) and "_" not in row.name.replace("MEMCPY_ASYNC", "").replace("MEMCPY_SYNC", ""):
-            return DeviceRow(RowKind.MEMCPY, row.name)
-        return DeviceRow(RowKind.MEMSET if _FILL.search(row.name) else RowKind.KERNEL, row.name)
+            return KnownRow(RowKind.MEMCPY, row.name)
+        return KnownRow(RowKind.MEMSET if _FILL.search(row.name) else RowKind.KERNEL, row.name)
 
-    def host_row(self, row: Row) -> HostRow:
+    def host_row(self, row: NamedRow) -> HostRow:
         """Return the calls of CANN: ``AscendCL@aclrtMemcpy`` is a call of aclrtMemcpy."""
         found = _CALLS.match(row.name)
         if found is None:

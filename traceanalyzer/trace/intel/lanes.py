@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from traceanalyzer.trace.categories import RowKind
-from traceanalyzer.trace.lanes import NO_CONFIG, DeviceRow, HostRow, Lane, LaneReader, Row
+from traceanalyzer.trace.lanes import NO_CONFIG, HostRow, KnownRow, LaneReader, NamedLane, NamedRow
 from traceanalyzer.trace.tables import NO_ID, Config
 from traceanalyzer.trace.whole_numbers import byte_count, lane_number
 
@@ -26,32 +26,32 @@ class UnitraceLanes(LaneReader):
     def __init__(self) -> None:
         self._streams: dict[str, dict[str, int]] = {}
 
-    def device_of(self, lane: Lane) -> int | None:
+    def device_of(self, lane: NamedLane) -> int | None:
         """Return N of ``DEVICE<host>0:3a:0:0 #N``; rows of category gpu_op are on a device however it is named."""
         if lane.label != GPU_OP and "DEVICE<" not in lane.process:
             return None
         found = _DEVICE_NUMBER.search(lane.process)
         return lane_number(found[1]) if found else 0
 
-    def stream_of(self, lane: Lane) -> int | None:
+    def stream_of(self, lane: NamedLane) -> int | None:
         """Return a number for each lane of the device, in order of sight."""
         streams = self._streams.setdefault(lane.pid, {})
         return streams.setdefault(lane.tid, len(streams))
 
-    def device_row(self, row: Row) -> DeviceRow:
+    def device_row(self, row: NamedRow) -> KnownRow:
         """Return kernels with grid and group size, copies and fills with their bytes."""
         if _WAITS.search(row.name):
-            return DeviceRow(RowKind.SKIP, row.name, why_skipped="barrier or event command of a queue")
+            return KnownRow(RowKind.SKIP, row.name, why_skipped="barrier or event command of a queue")
         if "MemoryCopy" in row.name or "MemoryFill" in row.name:
             moved = _BYTES.search(row.name)
             kind = RowKind.MEMCPY if "MemoryCopy" in row.name else RowKind.MEMSET
-            return DeviceRow(kind, _BYTES.sub("", row.name), moved_bytes=byte_count(moved[1]) if moved else NO_ID)
+            return KnownRow(kind, _BYTES.sub("", row.name), moved_bytes=byte_count(moved[1]) if moved else NO_ID)
         suffix = _SUFFIX.search(row.name)
         dims = [tuple(map(int, d)) for d in _DIMS.findall(suffix[0])] if suffix else []
         config = Config(dims[0], dims[1], None, None) if len(dims) == 2 else NO_CONFIG
-        return DeviceRow(RowKind.KERNEL, _SUFFIX.sub("", row.name) if len(dims) == 2 else row.name, config)
+        return KnownRow(RowKind.KERNEL, _SUFFIX.sub("", row.name) if len(dims) == 2 else row.name, config)
 
-    def host_row(self, row: Row) -> HostRow:
+    def host_row(self, row: NamedRow) -> HostRow:
         """Return a call for Level Zero, OpenCL and SYCL functions, an operator for the rest."""
         is_call = re.match(r"ze[A-Z]|zes[A-Z]|cl[A-Z]|ur[A-Z]|pi[A-Z]", row.name)
         return HostRow(RowKind.CALL if is_call else RowKind.HOST_OP, row.name)

@@ -10,9 +10,9 @@ import re
 
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.jax.details import copy_of, launch_config
-from traceanalyzer.trace.lanes import DeviceRow, HostRow, Lane, LaneReader, Row
+from traceanalyzer.trace.lanes import HostRow, KnownRow, LaneReader, NamedLane, NamedRow
 from traceanalyzer.trace.launch_names import API_CLASSES
-from traceanalyzer.trace.parts import Part
+from traceanalyzer.trace.parts import RecordedPart
 from traceanalyzer.trace.rocm.names import device_kind
 from traceanalyzer.trace.whole_numbers import lane_number
 
@@ -25,7 +25,15 @@ _DERIVED = frozenset({
     "Steps", "XLA Modules", "XLA TraceMe", "Framework Ops", "Framework Name Scope", "Source code", "Source", "Launch Stats",
     "Async XLA Ops", "TensorFlow Name Scope", "TensorFlow Ops",
 })  # fmt: skip
-UNRECORDED = frozenset({Part.OVERHEADS, Part.INSTRUMENTATION, Part.SYNC_CALLS, Part.ALLOCATIONS, Part.MODULE_LOADS})
+UNRECORDED = frozenset(
+    {
+        RecordedPart.OVERHEADS,
+        RecordedPart.INSTRUMENTATION,
+        RecordedPart.SYNC_CALLS,
+        RecordedPart.ALLOCATIONS,
+        RecordedPart.MODULE_LOADS,
+    }
+)
 """What XLA's profiler does not record, or not always: it traces few calls beside launches and copies."""
 STEP_NOTE = "step_num"
 
@@ -41,25 +49,25 @@ class JaxLanes(LaneReader):
         """Return whether a process is XLA's host."""
         return process.startswith("/host:")
 
-    def device_of(self, lane: Lane) -> int | None:
+    def device_of(self, lane: NamedLane) -> int | None:
         """Return N of ``/device:GPU:N``."""
         found = _DEVICE.search(lane.process)
         return lane_number(found[1]) if found else None
 
-    def stream_of(self, lane: Lane) -> int | None:
+    def stream_of(self, lane: NamedLane) -> int | None:
         """Return N of ``Stream #N(...)``; other lanes stand for streams only where none is named so."""
         return stream_of(lane)
 
-    def device_row(self, row: Row) -> DeviceRow:
+    def device_row(self, row: NamedRow) -> KnownRow:
         """Return a copy or fill by the names of lane and row, else a kernel."""
         return device_row(row.lane.name, row.name, row.note)
 
-    def host_row(self, row: Row) -> HostRow:
+    def host_row(self, row: NamedRow) -> HostRow:
         """Return a call for rows with a correlation id, a range for steps, an operator for the runtime's own rows."""
         return host_row(row.name, row.note, has_id=row.has_id)
 
 
-def stream_of(lane: Lane) -> int | None:
+def stream_of(lane: NamedLane) -> int | None:
     """Return the number of a stream lane; None for a lane that is derived from the streams."""
     if found := _STREAM.search(lane.name):
         return lane_number(found[1])
@@ -71,17 +79,17 @@ def stream_of(lane: Lane) -> int | None:
     return lane_number(digits[-1]) if digits else 0
 
 
-def device_row(lane_name: str, name: str, details: str) -> DeviceRow:
+def device_row(lane_name: str, name: str, details: str) -> KnownRow:
     """Return what a device row of XLA is: by its name, else by a lane that holds nothing but copies or fills."""
     of_lane = "" if _COMPUTES.search(lane_name) else lane_name
     for text in (name, of_lane):
         if _COPY.search(text):
             copy_name, moved = copy_of(name, details)
-            return DeviceRow(RowKind.MEMCPY, copy_name, moved_bytes=moved)
+            return KnownRow(RowKind.MEMCPY, copy_name, moved_bytes=moved)
         if _FILL.search(text):
-            return DeviceRow(RowKind.MEMSET, name)
+            return KnownRow(RowKind.MEMSET, name)
     kind = device_kind("", name) if name.startswith("__amd_rocclr") else RowKind.KERNEL
-    return DeviceRow(kind, name, launch_config(details))
+    return KnownRow(kind, name, launch_config(details))
 
 
 def host_row(name: str, note: str, *, has_id: bool) -> HostRow:

@@ -18,7 +18,7 @@ from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
 from traceanalyzer.trace.jax.lanes import STEP_NOTE, UNRECORDED, JaxLanes
 from traceanalyzer.trace.jax.wire import BYTES, VARINT, CutOffError, Span, fields, signed, varint
-from traceanalyzer.trace.lanes import Lane, Row
+from traceanalyzer.trace.lanes import NamedLane, NamedRow
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.source import Source
 from traceanalyzer.trace.store import BAD_TIME, Store
@@ -193,7 +193,7 @@ def _add_line(
     data: memoryview, plane: _Plane, line: _Line, siblings: tuple[str, ...], lanes: JaxLanes, store: Store
 ) -> None:
     """Put the events of one line into the store."""
-    lane = Lane(plane.name, str(line.number), plane.name, "", line.name, siblings)
+    lane = NamedLane(plane.name, str(line.number), plane.name, "", line.name, siblings)
     device = lanes.device_of(lane)
     stream = lanes.stream_of(lane) if device is not None else None
     if not line.events:
@@ -221,7 +221,7 @@ def _add_line(
         for (name, *_, note), has_id in zip(rows, (corr != NO_ID).tolist(), strict=True)
     ]
     if device is not None and stream is not None:
-        told = {key: lanes.device_row(Row(lane, key[0].removesuffix(".kd"), key[1])) for key in set(keys)}
+        told = {key: lanes.device_row(NamedRow(lane, key[0].removesuffix(".kd"), key[1])) for key in set(keys)}
         found = [told[key] for key in keys]
         common |= {
             "corr": corr, "device": np.full(len(rows), device), "stream": np.full(len(rows), stream),
@@ -232,7 +232,7 @@ def _add_line(
         for kind in DEVICE_KINDS:
             store.put(kind, {c: v[kinds == kind] for c, v in common.items()})
         return
-    host = {key: lanes.host_row(Row(lane, *key)) for key in set(keys)}
+    host = {key: lanes.host_row(NamedRow(lane, *key)) for key in set(keys)}
     kinds = np.array([int(host[key].kind) for key in keys], dtype=np.int8)
     for kind in (RowKind.CALL, RowKind.RANGE, RowKind.HOST_OP):
         at = kinds == kind

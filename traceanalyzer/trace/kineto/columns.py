@@ -25,7 +25,7 @@ from traceanalyzer.trace.kineto.lane_readers import FLOW_CATEGORIES
 from traceanalyzer.trace.kineto.own_events import RECORD_NAME
 from traceanalyzer.trace.kineto.raw_texts import id_codes, raw_id, texts_of
 from traceanalyzer.trace.kineto.repair import decode_text
-from traceanalyzer.trace.kineto.rows import TAGGED, CallArgs, DeviceArgs, LaneArgs, LooseRow, Row, SyncArgs
+from traceanalyzer.trace.kineto.rows import TAGGED, CallArgs, DeviceArgs, KinetoRow, LaneArgs, LooseRow, SyncArgs
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.store import Interner, Store
 from traceanalyzer.trace.tables import NO_ID, Config
@@ -75,7 +75,7 @@ class Columns:
         self.thread_names: dict[tuple[str, str], str] = {}
         self.gpu_op_pids: set[str] = set()
         self.flows: list[tuple[npt.NDArray[Any], ...]] = []
-        self.halves: list[tuple[RowKind, str, Row]] = []
+        self.halves: list[tuple[RowKind, str, KinetoRow]] = []
         self.own_record = b""
         self._frames = 0
 
@@ -142,10 +142,10 @@ class Columns:
             self._frames += len(batch)
             self.store.frames.append(batch)
 
-    def _add_half(self, kind: RowKind, row: Row) -> None:
+    def _add_half(self, kind: RowKind, row: KinetoRow) -> None:
         if row.ph in ("B", "E"):
             args = getattr(row, "args", Raw(b""))
-            made = Row(row.name, row.ph, raw_id(row.pid), raw_id(row.tid), row.ts, row.dur, args)
+            made = KinetoRow(row.name, row.ph, raw_id(row.pid), raw_id(row.tid), row.ts, row.dur, args)
             self.halves.append((kind, row.ph, made))
         else:
             self.store.skipped[f"ph {row.ph[:8]}" if row.ph else "no ph"] += 1
@@ -373,7 +373,7 @@ class Columns:
             return
         times = column_to_ns([row.ts for _, _, row in self.halves])
         pairs, lonely = paired([(kind, ph, row) for kind, ph, row in self.halves], times)
-        made: dict[RowKind, list[Row]] = {}
+        made: dict[RowKind, list[KinetoRow]] = {}
         for begin, end in pairs:
             kind, _, start = self.halves[begin]
             span_ns = int(times[end]) - int(times[begin])
@@ -381,7 +381,9 @@ class Columns:
             step = min(finest_step_ns([start.ts]), finest_step_ns([self.halves[end][2].ts]))
             text = f"{span_ns // 1000}.{span_ns % 1000:03d}"[: {1000: -4, 100: -2, 10: -1}.get(step, 8 << 10)].encode()
             args = start.args if bytes(start.args) else self.halves[end][2].args
-            made.setdefault(kind, []).append(Row(start.name, "X", start.pid, start.tid, start.ts, Raw(text), args))
+            made.setdefault(kind, []).append(
+                KinetoRow(start.name, "X", start.pid, start.tid, start.ts, Raw(text), args)
+            )
         if lonely:
             self.salvage.excluded["begin or end event without its other half"] += lonely
         for kind, rows in made.items():
@@ -396,8 +398,8 @@ def _note(args: LaneArgs) -> str:
     return (args.description or args.task_type or args.kernel_details or args.copy_details or "")[:400]
 
 
-def _as_row(name: str, ph: str, row: LooseRow) -> Row:
-    return Row(name, ph, row.pid, row.tid, row.ts, row.dur, row.args)
+def _as_row(name: str, ph: str, row: LooseRow) -> KinetoRow:
+    return KinetoRow(name, ph, row.pid, row.tid, row.ts, row.dur, row.args)
 
 
 def _ids(found: list[int | None], reader: Callable[[object], int | None] = to_int) -> npt.NDArray[np.int64]:

@@ -15,7 +15,7 @@ from traceanalyzer.trace.kineto.crew import Crew, WorkerLost
 from traceanalyzer.trace.kineto.fields import keep_fields
 from traceanalyzer.trace.kineto.finish import finish
 from traceanalyzer.trace.kineto.own_events import TRAILER_MISSING, gzip_note, restore
-from traceanalyzer.trace.kineto.part import Merger, Part, PartReader
+from traceanalyzer.trace.kineto.part import DecodedPart, Merger, PartReader
 from traceanalyzer.trace.kineto.row_decoder import Batch
 from traceanalyzer.trace.kineto.stream import EventStream
 from traceanalyzer.trace.recognise import refusing_others
@@ -86,7 +86,7 @@ def _emptied(pieces: deque[bytes]) -> Iterator[bytes]:
         yield pieces.popleft()
 
 
-Found = Batch | tuple[int, Part]
+Found = Batch | tuple[int, DecodedPart]
 
 
 def _gathered(found: Iterator[Found]) -> Iterator[Found]:

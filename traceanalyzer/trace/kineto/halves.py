@@ -11,10 +11,10 @@ from itertools import groupby
 
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.kineto.ids import id_text
-from traceanalyzer.trace.kineto.rows import Row
+from traceanalyzer.trace.kineto.rows import KinetoRow
 from traceanalyzer.trace.tables import Int64
 
-Half = tuple[RowKind, str, Row]
+Half = tuple[RowKind, str, KinetoRow]
 
 
 class _Open:

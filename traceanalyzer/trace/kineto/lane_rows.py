@@ -11,7 +11,7 @@ from traceanalyzer.trace import flows
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind
 from traceanalyzer.trace.intel.lanes import GPU_OP
 from traceanalyzer.trace.kineto.lane_readers import READERS
-from traceanalyzer.trace.lanes import DERIVED, HostRow, Lane, LaneReader, Row
+from traceanalyzer.trace.lanes import DERIVED, HostRow, LaneReader, NamedLane, NamedRow
 from traceanalyzer.trace.launch_names import API_CLASSES, LAUNCHES, classify_api
 from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.remarks import Remark, RemarkCode
@@ -73,7 +73,7 @@ class LaneRows:
             self._store.put(kind, {c: v[mask] for c, v in rows.items() if c != "kind"})
         self._store.put(RowKind.CALL, calls)
 
-    def _lane(self, key: int) -> Lane:
+    def _lane(self, key: int) -> NamedLane:
         pid, tid = (
             t.values_in_order[i]
             for t, i in zip((self._store.pids, self._store.tids), divmod(key, self._width), strict=True)
@@ -81,7 +81,7 @@ class LaneRows:
         columns = self._columns
         siblings = self._siblings.get(pid, ())
         label = GPU_OP if pid in columns.gpu_op_pids else columns.process_labels.get(pid, "")
-        return Lane(
+        return NamedLane(
             pid, tid, columns.process_names.get(pid, ""), label, columns.thread_names.get((pid, tid), ""), siblings
         )
 
@@ -95,7 +95,7 @@ class LaneRows:
         return [(names[k // width], notes[k % width]) for k in keys.tolist()], place.reshape(-1)
 
     def _device_rows(
-        self, devices: dict[int, tuple[LaneReader, int, int | None]], lanes: list[Lane]
+        self, devices: dict[int, tuple[LaneReader, int, int | None]], lanes: list[NamedLane]
     ) -> dict[str, Array]:
         store = self._store
         found: dict[str, list[Array]] = {}
@@ -105,7 +105,7 @@ class LaneRows:
                 store.skipped["row of a lane that shows others' work again"] += len(mine)
                 continue
             told, place = self._told_apart(mine)
-            rows = [reader.device_row(Row(lanes[number], name, note)) for name, note in told]
+            rows = [reader.device_row(NamedRow(lanes[number], name, note)) for name, note in told]
             kept = np.array([r.kind is not RowKind.SKIP for r in rows], dtype=bool)[place]
             for row, count in zip(rows, np.bincount(place, minlength=len(rows)).tolist(), strict=True):
                 if row.kind is RowKind.SKIP:
@@ -139,7 +139,7 @@ class LaneRows:
         return {c: np.concatenate(found[c]) if c in found else np.empty(0, dtype=empty.get(c, np.int64)) for c in every}
 
     def _host_rows(
-        self, flavour: LaneReader | None, devices: dict[int, tuple[LaneReader, int, int | None]], lanes: list[Lane]
+        self, flavour: LaneReader | None, devices: dict[int, tuple[LaneReader, int, int | None]], lanes: list[NamedLane]
     ) -> dict[str, Array]:
         """Put ranges and operators into the store; return the calls."""
         store = self._store
@@ -160,7 +160,7 @@ class LaneRows:
                     if not count:
                         continue
                     name, note = told[code]
-                    row = flavour.host_row(Row(lane, name, note, part)) if flavour else _unknown_host_row(name)
+                    row = flavour.host_row(NamedRow(lane, name, note, part)) if flavour else _unknown_host_row(name)
                     if row.kind is RowKind.SKIP:
                         store.skipped[row.name] += count
                         derived += count if row.name == DERIVED else 0

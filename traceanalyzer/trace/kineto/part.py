@@ -19,7 +19,7 @@ from traceanalyzer.trace.frames import FrameBatch
 from traceanalyzer.trace.kineto.columns import Columns, parse_config
 from traceanalyzer.trace.kineto.ids import id_text
 from traceanalyzer.trace.kineto.row_decoder import RowDecoder
-from traceanalyzer.trace.kineto.rows import Row
+from traceanalyzer.trace.kineto.rows import KinetoRow
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.store import Array, Interner, Store
 
@@ -30,7 +30,7 @@ _FIELDS = ("pid", "tid", "ts", "dur", "args")
 
 
 @record()
-class Part:
+class DecodedPart:
     """The rows of one part: ``puts`` in the order found, with codes of the worker; ``order`` counts from the part's first event.
 
     ``texts`` are the values, by table, that the worker has numbered since its last part; ``afresh``: it has begun to number anew.
@@ -67,13 +67,13 @@ class _Recorder(Store):
 
 
 class PartReader:
-    """The work of a worker process: the text of a part in, a :class:`Part` out, None for text that is no JSON array."""
+    """The work of a worker process: the text of a part in, a :class:`DecodedPart` out, None for text that is no JSON array."""
 
     def __init__(self, limits: ReadLimits) -> None:
         self._limits = limits
         self._begin()
 
-    def __call__(self, text: memoryview) -> Part | None:
+    def __call__(self, text: memoryview) -> DecodedPart | None:
         """Return what is in a part."""
         self._empty()
         try:
@@ -103,7 +103,7 @@ class PartReader:
         self._salvage.repaired, self._salvage.excluded, self._salvage.notes = Counter(), Counter(), []
         columns.begin()
 
-    def _part(self) -> Part:
+    def _part(self) -> DecodedPart:
         store, columns, salvage = self._store, self._columns, self._salvage
         texts = {}
         for name, table in self._tables.items():
@@ -111,7 +111,7 @@ class PartReader:
                 texts[name] = new
                 self._told[name] += len(new)
         afresh, self._afresh = self._afresh, False
-        return Part(
+        return DecodedPart(
             afresh, {c: getattr(store, c) for c in _COUNTS}, store.step_ns, store.puts, store.frames, texts, store.skipped, store.unknown,
             columns.process_names, columns.process_labels, columns.thread_names, columns.gpu_op_pids, columns.flows,
             [(kind, ph, row.name, tuple(bytes(getattr(row, f)) for f in _FIELDS)) for kind, ph, row in columns.halves],
@@ -126,7 +126,7 @@ class Merger:
     columns: Columns
     _codes: dict[int, dict[str, Array]] = field(default_factory=dict)
 
-    def add(self, worker: int, part: Part) -> None:
+    def add(self, worker: int, part: DecodedPart) -> None:
         """Take one part that this worker has read."""
         columns, store, salvage = self.columns, self.columns.store, self.columns.salvage
         codes = self._numbered(worker, part)
@@ -148,7 +148,7 @@ class Merger:
         for keys, pids, tids, times in part.flows:
             columns.flows.append((codes["flow_keys"][keys], codes["pids"][pids], codes["tids"][tids], times))
         for kind, ph, name, texts in part.halves:
-            columns.halves.append((kind, ph, Row(name, ph, *map(Raw, texts))))
+            columns.halves.append((kind, ph, KinetoRow(name, ph, *map(Raw, texts))))
         for kind, found in part.puts:
             for column, values in found.items():
                 if column == "order":
@@ -159,7 +159,7 @@ class Merger:
         for batch in part.frames:
             columns.put_frames(batch.coded(codes["frame_names"], codes["pids"], codes["tids"]))
 
-    def _numbered(self, worker: int, part: Part) -> dict[str, Array]:
+    def _numbered(self, worker: int, part: DecodedPart) -> dict[str, Array]:
         """Return our code of each code of the worker, by table."""
         tables = _tables(self.columns)
         if part.afresh:

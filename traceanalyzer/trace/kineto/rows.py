@@ -1,6 +1,6 @@
 """Shapes of event rows for the decoder: what is looked at, and what is never built.
 
-A row whose category is known decodes straight into :class:`Row`; rows of no use here decode into an empty
+A row whose category is known decodes straight into :class:`KinetoRow`; rows of no use here decode into an empty
 struct, so none of their fields becomes an object. Rows without a known category go through
 :class:`LooseRow`. Fields stay undecoded text (``msgspec.Raw``) until a column is made of them.
 """
@@ -17,7 +17,7 @@ from traceanalyzer.trace.categories import KIND_OF_CATEGORY, RowKind
 _EMPTY = Raw(b"")
 
 
-class Row(Struct, gc=False):
+class KinetoRow(Struct, gc=False):
     """A kept row; ``ts`` and ``dur`` are decimal microsecond text, ``pid``/``tid``/``args`` JSON text."""
 
     name: str = ""

@@ -55,7 +55,7 @@ class Sought:
 
 
 @dataclass(frozen=True)
-class Place:
+class SplicePlace:
     """Where a viewer draws a row: process, thread and time as JSON text, exactly as the file writes them."""
 
     pid: bytes
@@ -72,7 +72,7 @@ class Seen:
     ``dropped_bytes`` of text at the end of a broken trace could not be kept.
     """
 
-    places: dict[int, Place] = field(default_factory=dict)
+    places: dict[int, SplicePlace] = field(default_factory=dict)
     earliest_ns: int | None = None
     replaced: int = 0
     dropped_bytes: int = 0
@@ -265,7 +265,7 @@ class _SoughtRows:
         for number, one in enumerate(sought):
             self._by_start.setdefault(one.start_ns, []).append(number)
         self._exact: set[int] = set()
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, SplicePlace] = {}
 
     def look(self, batch: Iterable[Any]) -> None:
         """Take the places of the sought rows that are in this batch."""
@@ -293,4 +293,4 @@ class _SoughtRows:
             return
         if exact:
             self._exact.add(number)
-        self.places[number] = Place(bytes(row.pid) or b'""', bytes(row.tid) or b'""', bytes(row.ts))
+        self.places[number] = SplicePlace(bytes(row.pid) or b'""', bytes(row.tid) or b'""', bytes(row.ts))

@@ -12,7 +12,7 @@ from traceanalyzer.trace.database import Database
 from traceanalyzer.trace.names import scrub_paths
 from traceanalyzer.trace.nsight import device_rows, host_rows
 from traceanalyzer.trace.nsight.identity import Processes
-from traceanalyzer.trace.parts import Part
+from traceanalyzer.trace.parts import RecordedPart
 from traceanalyzer.trace.remarks import Remark, RemarkCode
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.store import Store
@@ -43,7 +43,7 @@ def decode(database: Database, limits: ReadLimits) -> Store:
     store = Store(database.name, Salvage(), limits.max_rows)
     store.flavour, store.format = "nsight", "Nsight Systems SQLite"
     store.step_ns, store.streams_per_context = 1, True
-    store.doubtful |= {Part.OVERHEADS, Part.INSTRUMENTATION, Part.OPERATORS}
+    store.doubtful |= {RecordedPart.OVERHEADS, RecordedPart.INSTRUMENTATION, RecordedPart.OPERATORS}
     store.ids_ascend = True
     processes = Processes(store)
     for table in (device_rows.KERNELS, device_rows.COPIES, device_rows.FILLS, device_rows.GRAPHS, host_rows.CALLS):

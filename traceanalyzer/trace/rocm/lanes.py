@@ -6,7 +6,7 @@ import re
 from typing import ClassVar
 
 from traceanalyzer.trace.categories import RowKind
-from traceanalyzer.trace.lanes import DeviceRow, HostRow, Lane, LaneReader, Row
+from traceanalyzer.trace.lanes import HostRow, KnownRow, LaneReader, NamedLane, NamedRow
 from traceanalyzer.trace.rocm.names import UNRECORDED, device_kind, host_kind
 from traceanalyzer.trace.whole_numbers import lane_number
 
@@ -22,22 +22,22 @@ class RpdLanes(LaneReader):
     doubtful = UNRECORDED
     _process = _RPD
 
-    def device_of(self, lane: Lane) -> int | None:
+    def device_of(self, lane: NamedLane) -> int | None:
         """Return N of ``GPUN``."""
         found = self._process.search(lane.process)
         return lane_number(found[1]) if found else None
 
-    def stream_of(self, lane: Lane) -> int | None:
+    def stream_of(self, lane: NamedLane) -> int | None:
         """Return the queue number, which is the lane's."""
         digits = re.findall(r"[0-9]+", lane.tid)
         return lane_number(digits[-1]) if digits else 0
 
-    def device_row(self, row: Row) -> DeviceRow:
+    def device_row(self, row: NamedRow) -> KnownRow:
         """Return a copy, fill or kernel by its description, else by its name."""
         kind = device_kind(row.note, row.name)
-        return DeviceRow(kind, row.name, why_skipped="marker or barrier in a queue" if kind is RowKind.SKIP else "")
+        return KnownRow(kind, row.name, why_skipped="marker or barrier in a queue" if kind is RowKind.SKIP else "")
 
-    def host_row(self, row: Row) -> HostRow:
+    def host_row(self, row: NamedRow) -> HostRow:
         """Return calls, and ranges that the program marked."""
         return HostRow(*host_kind(row.name, row.note))
 

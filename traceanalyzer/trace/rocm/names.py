@@ -6,9 +6,9 @@ import re
 
 from traceanalyzer.trace.categories import RowKind
 from traceanalyzer.trace.launch_names import API_CLASSES
-from traceanalyzer.trace.parts import Part
+from traceanalyzer.trace.parts import RecordedPart
 
-UNRECORDED = frozenset({Part.OVERHEADS, Part.INSTRUMENTATION, Part.OPERATORS})
+UNRECORDED = frozenset({RecordedPart.OVERHEADS, RecordedPart.INSTRUMENTATION, RecordedPart.OPERATORS})
 """What ROCm's profilers do not record: nothing of their own work and settings, no framework's operators."""
 _WAITING = re.compile(r"\A(?:barrier|marker)", re.I)
 _RUNTIME_COPY = re.compile(
