@@ -8,6 +8,7 @@ processes, and several devices of one process, have operations of their own.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -324,7 +325,8 @@ def _begun(trace: Trace, owned: _Owned, at: Int64, tokens: Int64, pattern: Patte
         return pattern
     # a cache clear, or the copy of the inputs, opens the call it was made for, however quickly it was launched
     first = int(pattern.starts[0])
-    clearing = [i for i in range(pattern.period) if _is_fill_or_input(trace, owned.of(int(at[first + i])))]
+    opens = cache(partial(_is_fill_or_input, trace))
+    clearing = [i for i in range(pattern.period) if opens(*_name_and_kind(trace, owned.of(int(at[first + i]))))]
     if len(clearing) == 1:
         return rotated(tokens, pattern, clearing[0])
     start = trace.calls.start_ns[at]
@@ -361,10 +363,15 @@ def _main_row(trace: Trace, calls: list[Int64]) -> int:
     return int(next(kernels, rows[0]))
 
 
-def _is_fill_or_input(trace: Trace, rows: Int64) -> bool:
-    """Return whether a launch is nothing but a fill, or the copy of inputs to the device."""
-    if len(rows) != 1:
+def _name_and_kind(trace: Trace, rows: Int64) -> tuple[int, int]:
+    """Return code and kind of the one row of a launch; of several, what no row has."""
+    return (int(trace.activities.name[rows[0]]), int(trace.activities.kind[rows[0]])) if len(rows) == 1 else (-1, -1)
+
+
+def _is_fill_or_input(trace: Trace, code: int, kind: int) -> bool:
+    """Return whether a launch of one such row is nothing but a fill, or the copy of inputs to the device."""
+    if code < 0:
         return False
-    kind, name = trace.activities.kind[rows[0]], trace.names[trace.activities.name[rows[0]]]
+    name = trace.names[code]
     inputs = kind == RowKind.MEMCPY and "HtoD" in name
     return bool(inputs or kind == RowKind.MEMSET or (kind == RowKind.KERNEL and is_fill(name)))

@@ -194,6 +194,8 @@ class HiddenSync(LedgerRule):
 def _remedy(analysis: Analysis, code: str, params: dict[str, Param]) -> list[str]:
     """Return how copies do not block: results stay on the device, inputs are pinned, of small copies fewer are made."""
     kinds = str(params["kinds"])
+    if code == "work-behind" and params["few"]:
+        return [LOOK_AT_PAUSES, look_at_host_of(analysis)]
     if code == "work-behind":
         return [
             "launch the next work before the host works on what it read, or do that work on the device",
