@@ -7,11 +7,16 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import traceanalyzer as ta
+from traceanalyzer.options import AnalysisOptions
+from traceanalyzer.report.public import Report
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("default")
@@ -43,6 +48,12 @@ SHARED = Path(os.environ.get("TRACEANALYZER_SHARED", Path(__file__).resolve().pa
 def shared_files(pattern: str) -> list[Path]:
     """Return the files of the shared folder, none where it is absent."""
     return sorted(SHARED.glob(pattern)) if SHARED.is_dir() else []
+
+
+@cache
+def report_on(path: Path) -> Report:
+    """Return the report of a file that no test changes, made once in a process, with the figures that pages need."""
+    return ta.analyze(path, options=AnalysisOptions(figures=True))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import traceanalyzer as ta
 from tests.annotate.test_copy import annotate, content, loop
 from tests.builders import trace
-from tests.conftest import shared_files
+from tests.conftest import report_on, shared_files
 from tests.kineto_writer import to_json
 from traceanalyzer.analysis import annotations as of
 from traceanalyzer.analysis.pipeline import analyse
@@ -42,7 +42,7 @@ def events_of(source, tmp_path, *options):
 def test_marks_arrows_and_causes_are_those_of_the_report(path, tmp_path):
     """One copy and one report a trace: they are what takes time."""
     theirs, ours, _ = events_of(path, tmp_path)
-    data = ta.analyze(path).data
+    data = report_on(path).data
     assert_every_mark_lies_where_the_report_says_by_the_clock_of_a_viewer(theirs, ours, data)
     assert_every_arrow_starts_in_its_mark_and_ends_at_the_start_of_the_row(theirs, ours)
     assert_the_causes_drawn_add_up_to_the_ledger_of_the_report(ours, data)

@@ -24,6 +24,8 @@ import gpu_check_table  # noqa: E402
 
 ALL_WELL = ("done", "12 passed in 30 s")
 NAMES = [s.name for s in gpu_check.STEPS]
+FEW = tuple(s for s in gpu_check.STEPS if s.name in ("empty", "vector_add", "tests"))
+"""Steps enough for a claim that is not about the order or the number of them."""
 
 
 class Clock:
@@ -48,12 +50,14 @@ class Timed(Runner):
         return super().__call__(job, seconds)
 
 
-def checked(folder, speeds=None, *, seconds=10.0, budget=360.0, tests=lambda *_: ALL_WELL, runner=None):
+def checked(
+    folder, speeds=None, *, seconds=10.0, budget=360.0, tests=lambda *_: ALL_WELL, runner=None, steps=gpu_check.STEPS
+):
     runner = runner or Timed(
         speeds or {"triton": Speed(40, 10), **{n: Speed(20, 50) for n in ("reference", "compiled", "mmcv")}}
     )
     runner.clock = Clock(seconds)
-    return gpu_check.check(folder, budget, run=runner, tests=tests, now=runner.clock), runner
+    return gpu_check.check(folder, budget, run=runner, steps=steps, tests=tests, now=runner.clock), runner
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +79,7 @@ def test_every_protocol_of_every_capture_has_its_reading_its_prediction_and_the_
 
 def test_a_model_that_is_off_is_a_fault_and_the_sign_says_which_way(tmp_path):
     """A sleep kernel beside the call: the device runs 5 us between calls that no launch of the trace accounts for."""
-    found, _ = checked(tmp_path)
+    found, _ = checked(tmp_path, steps=FEW)
     row = next(r for r in found.ladder if r.protocol == "event_pair")
     off = replace(row, predicted_us=row.measured_us * 0.8, error=-0.2, within=False)
     found.ladder[found.ladder.index(row)] = off
@@ -86,7 +90,7 @@ def test_a_model_that_is_off_is_a_fault_and_the_sign_says_which_way(tmp_path):
 
 
 def test_a_graph_that_disagrees_with_self_time_is_a_fault(tmp_path):
-    found, _ = checked(tmp_path)
+    found, _ = checked(tmp_path, steps=FEW)
     found.captures[1] = replace(found.captures[1], agreement=0.2, agrees=False)
     assert found.faults() == [
         "vector_add: the unrolled graph is +20.0% off self-time and gaps, over 3% and the floor of the machine"
@@ -103,7 +107,7 @@ def test_where_all_is_well_it_says_so_and_there_is_no_fault(good):
 def test_a_check_that_compared_nothing_is_not_called_good(tmp_path):
     lacking = {"missing": dict.fromkeys((Capability.PROFILER, Capability.GRAPH, Capability.EVENTS), "no permission")}
     names = ("triton", "reference", "compiled", "mmcv")
-    found, _ = checked(tmp_path, {n: Speed(40, 10, device=lacking) for n in names})
+    found, _ = checked(tmp_path, {n: Speed(40, 10, device=lacking) for n in names}, steps=FEW)
     assert "empty: no reading could be compared with a prediction" in found.faults()
     assert any(f.startswith("empty: no cross-check: no profiler self-time: no permission") for f in found.faults())
     assert "within its targets" not in (tmp_path / "gpu-check.txt").read_text()
@@ -200,6 +204,7 @@ def test_what_was_measured_before_an_end_stands_in_the_table(tmp_path):
     found, _ = checked(
         tmp_path,
         runner=Late({"triton": Speed(40, 10), "reference": Speed(1, 1), "compiled": Speed(1, 1), "mmcv": Speed(1, 1)}),
+        steps=FEW,
     )
     rows = [r for r in found.ladder if r.capture == "empty"]
     assert [r for r in rows if r.measured_us is not None and r.error is None and r.reason == "there is no trace"]
@@ -221,14 +226,16 @@ def test_an_interrupt_ends_it_with_what_there_is(tmp_path):
     def tests(folder, seconds):
         raise KeyboardInterrupt
 
-    found, _ = checked(tmp_path, tests=tests)
+    found, _ = checked(tmp_path, tests=tests, steps=FEW)
     assert found.steps[-1] == gpu_check_table.StepRow("tests", "ended early", 0.0, "interrupted")
     assert json.loads((tmp_path / "gpu-check.json").read_text())["steps"][-1]["reason"] == "interrupted"
 
 
 def test_a_wrong_kernel_is_a_fault(tmp_path):
     found, _ = checked(
-        tmp_path, {"triton": Speed(40, 10, result=2.0), **{n: Speed(1, 1) for n in ("reference", "compiled", "mmcv")}}
+        tmp_path,
+        steps=FEW,
+        speeds={"triton": Speed(40, 10, result=2.0), **{n: Speed(1, 1) for n in ("reference", "compiled", "mmcv")}},
     )
     assert (
         any("the result is wrong" in f for f in found.faults()) and "WRONG" in (tmp_path / "gpu-check.txt").read_text()
@@ -236,7 +243,7 @@ def test_a_wrong_kernel_is_a_fault(tmp_path):
 
 
 def test_failing_tests_are_a_fault(tmp_path):
-    found, _ = checked(tmp_path, tests=lambda *_: ("failed", "1 failed, 11 passed"))
+    found, _ = checked(tmp_path, steps=FEW, tests=lambda *_: ("failed", "1 failed, 11 passed"))
     assert found.faults() == ["tests failed: 1 failed, 11 passed"]
 
 
@@ -384,7 +391,7 @@ def test_a_device_that_obeys_the_model_passes_whatever_the_gap_between_its_nodes
 
 
 def test_time_that_ran_out_is_told_from_a_wrong_number(tmp_path):
-    found, _ = checked(tmp_path, tests=lambda *_: ("ended early", "not done after 150 s"))
+    found, _ = checked(tmp_path, steps=FEW, tests=lambda *_: ("ended early", "not done after 150 s"))
     assert found.wrong() == [] and found.unfinished() == ["tests ended early: not done after 150 s"]
     assert "not finished: tests" in (tmp_path / "gpu-check.txt").read_text()
 

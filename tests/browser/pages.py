@@ -6,8 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import traceanalyzer as ta
-from traceanalyzer.options import AnalysisOptions
+from tests.conftest import report_on
 from traceanalyzer.render.page.content import render_page
 
 SAMPLES = sorted((Path(__file__).resolve().parents[2] / "samples").glob("*.json"))
@@ -21,7 +20,7 @@ _PLACE = """([us, kind]) => {
 @cache
 def page_of(path: Path) -> str:
     """Return the page of a trace, made once; no test writes a file a second time."""
-    return render_page(ta.analyze(path, options=AnalysisOptions(figures=True)).data)
+    return render_page(report_on(path).data)
 
 
 def sample(name: str) -> Path:

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 import traceanalyzer as ta
-from tests.conftest import shared_files
+from tests.conftest import report_on, shared_files
 from traceanalyzer.render.console import render_console
 from traceanalyzer.render.csv import render_csv
 from traceanalyzer.render.json_v1 import render_json
@@ -54,7 +54,7 @@ def hostile(tmp_path_factory) -> ReportData:
     path.write_text(
         json.dumps({"traceEvents": events, "deviceProperties": [{"id": 0, "name": EVIL}]}), encoding="utf-8"
     )
-    data = ta.analyze(path).data
+    data = report_on(path).data
     finding = data.findings[0]
     many = [replace(finding, message=EVIL + EVIL, subject=EVIL, remedy=[EVIL]) for _ in range(40)]
     return replace(data, findings=many, abstentions=[Abstention("TA999", EVIL) for _ in range(40)])
@@ -160,7 +160,7 @@ def test_html_of_a_hostile_trace_has_no_script(hostile, real):
 def test_a_report_without_anything_still_renders(tmp_path):
     path = tmp_path / "t.json"
     path.write_text("[]")
-    data = ta.analyze(path).data
+    data = report_on(path).data
     for text in (render_console(data), render_markdown(data), render_csv(data), render_html(data), render_json(data)):
         assert text.strip()
     assert "0.000" not in render_console(data)

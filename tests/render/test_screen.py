@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-import traceanalyzer as ta
 from tests.builders import trace
-from tests.conftest import shared_files
+from tests.conftest import report_on, shared_files
 from tests.render.fakes import finding, hostile, kernel, op, report
 from traceanalyzer.cli import cli
 from traceanalyzer.render import formats
@@ -31,7 +30,7 @@ def test_whatever_a_trace_says_the_report_fits_a_screen(text, width):
 @pytest.mark.parametrize("width", [80, 100])
 @pytest.mark.parametrize("path", REAL, ids=[p.name for p in REAL])
 def test_every_real_trace_fits_a_screen(path, width):
-    lines = render_screen(ta.analyze(path).data, width=width).splitlines()
+    lines = render_screen(report_on(path).data, width=width).splitlines()
     assert len(lines) <= LINES + 4 and max(map(len, lines)) <= width
 
 
