@@ -11,6 +11,7 @@ import traceanalyzer as ta
 from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import analyse
 from traceanalyzer.api import report_of
+from traceanalyzer.doctor.advice import Advice, short_of
 from traceanalyzer.doctor.causes import Family, causes
 from traceanalyzer.doctor.example import call, cpu_op, host_range, kernel, launch, loop, memcpy, write_example
 from traceanalyzer.doctor.message import sentence
@@ -369,3 +370,16 @@ def test_an_ok_tells_of_the_time_before_the_first_device_row(tmp_path):
     headline = reported(tmp_path, [compiled, *late])["verdict"]["headline"]
     assert headline.startswith("OK") and "before the first device row" in headline and "compile" in headline
     assert "Not counted" not in reported(tmp_path, run)["verdict"]["headline"]
+
+
+def test_the_verdict_takes_the_short_part_of_a_remedy_and_the_brief_of_a_second_finding(tmp_path):
+    example = next(e for r in RULES if r.code == "TA211" for e in r.positive if "in bursts" in e.title)
+    found = reported(tmp_path, [e for e in example.events if e.get("cat") != "cpu_op"] + [cpu_op("aten::slow", 0, 60)])
+    first = next(f for f in found["findings"] if f["severity"] == "warning")["remedy"][0]
+    assert first.startswith("capture the step in a CUDA graph (")
+    assert "(torch.cuda.graph" not in short_of(Advice("capture the step in a CUDA graph", " (torch.cuda.graph)"))
+    assert short_of("plain (text); as it is") == "plain (text); as it is"
+    for rule in RULES:
+        for message in rule.messages.values():
+            assert not message.brief or message.headline.startswith(message.brief)
+            assert ". " not in (message.brief or message.headline) or rule.code == "TA202"

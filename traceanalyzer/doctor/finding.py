@@ -64,10 +64,10 @@ class Cost:
 class Finding:
     """Something a reader should know.
 
-    ``code`` says which of its messages a rule gives and ``params`` what is in it; ``headline`` (the start of the verdict
-    sentence if this finding decides it) and ``message`` are made from them and nothing reads them. ``numbers`` holds each
-    number with its unit in its name, thresholds included. ``remedy`` lists next steps, most useful first. ``cost`` is None
-    where a finding is not about time that was lost.
+    ``code`` says which of its messages a rule gives and ``params`` what is in it. Made from them, and read by nothing: ``headline``
+    (the start of the verdict's sentence if this finding decides it), ``brief`` (its beginning, for where it follows another; empty for
+    all of it) and ``message``. ``numbers`` holds each number with its unit in its name, thresholds included. ``remedy`` lists next
+    steps, most useful first. ``cost`` is None where a finding is not about time that was lost.
     """
 
     rule: str
@@ -83,6 +83,7 @@ class Finding:
     code: str = ""
     params: dict[str, Param] = field(default_factory=dict)
     cost: Cost | None = None
+    brief: str = ""
 
 
 @record(frozen=True)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.ledger import LedgerClass, UnitKind, WorthUnit
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.advice import Advice
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.causes import causes as causes_of
 from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
-from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Rule, us
 from traceanalyzer.options import COST_SHARE, MENTION_SHARE, Threshold
 from traceanalyzer.trace.tables import Bool
@@ -52,7 +53,7 @@ class LedgerRule(Rule):
     def __init_subclass__(cls) -> None:
         """Let each message end with what the end of the cause would be worth, where that is known."""
         super().__init_subclass__()
-        cls.messages = {code: Message(m.headline, m.text + WORTH) for code, m in cls.messages.items()}
+        cls.messages = {code: replace(m, text=m.text + WORTH) for code, m in cls.messages.items()}
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Fire on each device whose ledger holds the cause."""
@@ -123,7 +124,10 @@ def cost_params(device: DeviceCauses, mask: Bool, change: str = "") -> dict[str,
 
 
 EXCEPTIONS = "[[, {few_share:share} of it in {few:plural pause} of up to {few_longest_ns:time}]]"
-LOOK_AT_PAUSES = "look at what the program does behind the wait in the long pauses (a checkpoint, logging, garbage collection); with_stack=True names the lines"
+LOOK_AT_PAUSES = Advice(
+    "look at what the program does behind the wait in the long pauses",
+    " (a checkpoint, logging, garbage collection); with_stack=True names the lines",
+)
 
 
 def exception_params(device: DeviceCauses, mask: Bool) -> dict[str, Param]:

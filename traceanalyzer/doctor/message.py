@@ -28,10 +28,14 @@ _PARAMETER = re.compile(r"\{(\w+)(?::(\w+)(?: ([\w -]+))?)?\}")
 
 @record(frozen=True)
 class Message:
-    """The two texts of one message code: the start of a verdict, without a full stop, and the finding's own sentences."""
+    """The texts of one message code: the start of a verdict, without a full stop, and the finding's own sentences.
+
+    ``brief`` is the headline where another finding leads and this one follows; empty where the headline itself is short.
+    """
 
     headline: str
     text: str
+    brief: str = ""
 
 
 def short(name: str) -> str:

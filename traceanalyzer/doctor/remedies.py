@@ -8,6 +8,7 @@ from traceanalyzer.analysis.graphs import in_graph
 from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.ledger.classes import is_communication
 from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.doctor.advice import Advice
 from traceanalyzer.doctor.causes import DeviceCauses, Family, causes
 from traceanalyzer.trace.tables import Bool, Int64
 
@@ -54,12 +55,14 @@ def synchronise_of(analysis: Analysis) -> str:
 def graph_of(analysis: Analysis) -> str:
     """Return how a program launches many kernels with one call."""
     return {
-        "torch": "capture the step in a CUDA graph (torch.cuda.graph, or torch.compile with mode='reduce-overhead')",
+        "torch": Advice(
+            "capture the step in a CUDA graph", " (torch.cuda.graph, or torch.compile with mode='reduce-overhead')"
+        ),
         "jax": "put the whole step under one jax.jit",
-        "ascend": "capture the step as one graph (torchair, or aclgraph)",
+        "ascend": Advice("capture the step as one graph", " (torchair, or aclgraph)"),
         "xpu": "submit the step as one SYCL graph, or fuse its kernels",
-        "rocm": "capture the step in a HIP graph (hipStreamBeginCapture)",
-        "cupy": "capture the step in a graph (cupy.cuda.Stream.begin_capture)",
+        "rocm": Advice("capture the step in a HIP graph", " (hipStreamBeginCapture)"),
+        "cupy": Advice("capture the step in a graph", " (cupy.cuda.Stream.begin_capture)"),
         "numba": "launch fewer, larger kernels",
     }.get(framework(analysis), "capture the step in a CUDA graph, or fuse its kernels")
 
@@ -67,7 +70,7 @@ def graph_of(analysis: Analysis) -> str:
 def loader_of(analysis: Analysis) -> str:
     """Return how input is made ready ahead of the device."""
     if framework(analysis) == "jax":
-        return "prefetch batches to the device (tf.data prefetch, or grain with worker processes)"
+        return Advice("prefetch batches to the device", " (tf.data prefetch, or grain with worker processes)")
     return "raise num_workers and prefetch_factor of the DataLoader, and keep persistent_workers=True"
 
 
@@ -75,37 +78,42 @@ def allocator_of(analysis: Analysis) -> str:
     """Return how allocation is kept out of the steady run."""
     return {
         "torch": "warm the caching allocator up with the same shapes, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-        "jax": "leave preallocation on (XLA_PYTHON_CLIENT_PREALLOCATE)",
+        "jax": Advice("leave preallocation on", " (XLA_PYTHON_CLIENT_PREALLOCATE)"),
         "ascend": "warm the caching allocator up, or set PYTORCH_NPU_ALLOC_CONF=expandable_segments:True",
-        "cupy": "keep the memory pool (cupy.get_default_memory_pool()) on",
-        "rocm": "allocate before the loop, from a pool (hipMallocAsync)",
+        "cupy": Advice("keep the memory pool on", " (cupy.get_default_memory_pool())"),
+        "rocm": Advice("allocate before the loop, from a pool", " (hipMallocAsync)"),
         "xpu": "allocate before the loop",
-    }.get(framework(analysis), "allocate before the loop, from a pool (cudaMallocAsync)")
+    }.get(framework(analysis), Advice("allocate before the loop, from a pool", " (cudaMallocAsync)"))
 
 
 def read_back_of(analysis: Analysis) -> str:
     """Return how results are kept on the device until they are needed."""
     if framework(analysis) == "jax":
-        return "keep results as device arrays; convert (float, np.asarray) only where you log them"
+        return Advice("keep results as device arrays", "; convert (float, np.asarray) only where you log them")
     if framework(analysis) in ("", "cuda", "rocm", "xpu"):
         return (
             "keep results on the device and copy them back behind the loop, or asynchronously into page-locked memory"
         )
-    return "keep the value on the device: no .item(), .cpu() or print in the loop; read it every n-th step"
+    return Advice("keep the value on the device: no .item(), .cpu() or print in the loop", "; read it every n-th step")
 
 
 def pinned_of(analysis: Analysis) -> str:
     """Return how an input copy is made not to block."""
     if framework(analysis) in ("torch", ""):
-        return "copy from pinned memory with non_blocking=True (DataLoader(pin_memory=True))"
+        return Advice("copy from pinned memory with non_blocking=True", " (DataLoader(pin_memory=True))")
     return "copy from page-locked host memory, asynchronously"
 
 
 def compiled_before_of(analysis: Analysis) -> str:
     """Return how compilation is kept out of the window."""
     if framework(analysis) == "jax":
-        return "call the jitted function once, with the same shapes, before recording (jax_log_compiles names recompilations)"
-    return "call everything once, with the same shapes, before recording; TORCH_LOGS=recompiles names recompilations"
+        return Advice(
+            "call the jitted function once, with the same shapes, before recording",
+            " (jax_log_compiles names recompilations)",
+        )
+    return Advice(
+        "call everything once, with the same shapes, before recording", "; TORCH_LOGS=recompiles names recompilations"
+    )
 
 
 def more_per_launch_of(analysis: Analysis) -> str:
@@ -119,11 +127,13 @@ def without_dispatch_of(analysis: Analysis) -> str:
     """Return how an operation is timed so that its dispatch does not count."""
     name = framework(analysis)
     if name == "jax":
-        return "time many calls in one jitted loop (jax.lax.fori_loop) and divide"
+        return Advice("time many calls in one jitted loop", " (jax.lax.fori_loop) and divide")
     if name in ("ascend", "xpu"):
         return "time many calls behind one another, with one wait at the end, on inputs large enough to fill the queue"
     graph = "HIP" if name == "rocm" else "CUDA"
-    return f"time it as an unrolled {graph} graph, or behind a backlog (a blocking kernel) that covers the dispatch"
+    return Advice(
+        f"time it as an unrolled {graph} graph, or behind a backlog", " (a blocking kernel) that covers the dispatch"
+    )
 
 
 def graph_once_of(analysis: Analysis) -> str:
@@ -132,16 +142,22 @@ def graph_once_of(analysis: Analysis) -> str:
         return (
             "keep shapes and buffers the same from call to call, so that XLA does not record its command buffers again"
         )
-    return "capture and instantiate once, before the loop, and replay; copy new inputs into the graph's own buffers"
+    return Advice(
+        "capture and instantiate once, before the loop, and replay", "; copy new inputs into the graph's own buffers"
+    )
 
 
 def slow_graph_launch_of(analysis: Analysis) -> str:
     """Return what helps where the launch of a graph itself is slow."""
     name = framework(analysis)
     if name == "jax":
-        return "compare with command buffers off (XLA_FLAGS=--xla_gpu_enable_command_buffer=), and with another driver"
+        return Advice(
+            "compare with command buffers off", " (XLA_FLAGS=--xla_gpu_enable_command_buffer=), and with another driver"
+        )
     upload = "hipGraphUpload" if name == "rocm" else "cudaGraphUpload"
-    return f"make the graph smaller, or upload it ahead ({upload}); compare with another driver or framework version"
+    return Advice(
+        "make the graph smaller, or upload it ahead", f" ({upload}); compare with another driver or framework version"
+    )
 
 
 def join_of(analysis: Analysis) -> str:
@@ -161,7 +177,7 @@ def eager_loading_of(analysis: Analysis) -> str:
 def copy_ahead_of(analysis: Analysis) -> str:
     """Return how a copy is covered by compute."""
     if framework(analysis) == "jax":
-        return "put the next batch on the device while this one computes (jax.device_put one step ahead)"
+        return Advice("put the next batch on the device while this one computes", " (jax.device_put one step ahead)")
     return "copy the next input on a stream of its own while the device computes"
 
 
@@ -183,10 +199,10 @@ def overlap_of(analysis: Analysis) -> str:
     if "sendrecv" in largest:
         return "shorten the waits for the neighbouring stage: more micro-batches, an interleaved schedule, equal stages"
     if "allgather" in largest or "reducescatter" in largest:
-        return "start it earlier, beside compute (FSDP: forward_prefetch, backward_prefetch), or send less"
+        return Advice("start it earlier, beside compute", " (FSDP: forward_prefetch, backward_prefetch), or send less")
     if "alltoall" in largest:
         return "overlap it with the compute of another micro-batch, or balance the experts"
-    return "overlap it with compute (larger or earlier buckets), or send less"
+    return Advice("overlap it with compute", " (larger or earlier buckets), or send less")
 
 
 def look_at_host_of(analysis: Analysis) -> str:
@@ -194,10 +210,10 @@ def look_at_host_of(analysis: Analysis) -> str:
     found = "look at what the program does there between its operators"
     name = framework(analysis)
     if name == "jax":
-        return f"{found}; jax.profiler.TraceAnnotation names its parts"
+        return Advice(found, "; jax.profiler.TraceAnnotation names its parts")
     if name in ("torch", "triton", "ascend"):
-        return f"{found}; record with stacks (with_stack=True) to see the lines"
-    return f"{found}; {'roctx' if name == 'rocm' else 'ITT' if name == 'xpu' else 'NVTX'} ranges name its parts"
+        return Advice(found, "; record with stacks (with_stack=True) to see the lines")
+    return Advice(found, f"; {'roctx' if name == 'rocm' else 'ITT' if name == 'xpu' else 'NVTX'} ranges name its parts")
 
 
 def dispatch_of(analysis: Analysis, device: DeviceCauses, mask: Bool) -> list[str]:
@@ -220,19 +236,25 @@ def fewer_launches_of(analysis: Analysis) -> str:
     if _by_graphs(analysis):
         if framework(analysis) == "jax":
             return more_per_launch_of(analysis)
-        return "do less on the host between the graph launches (scheduling, sampling, Python), or prepare the next step while the device works"
+        return Advice(
+            "do less on the host between the graph launches",
+            " (scheduling, sampling, Python), or prepare the next step while the device works",
+        )
     if framework(analysis) in ("jax", "numba", "xpu"):
         return graph_of(analysis)
     compiled = " (torch.compile)" if framework(analysis) == "torch" else ""
     busiest = max(causes(analysis), key=lambda d: d.ledger.span_ns, default=None)
     starts = busiest.ledger.unit_starts_ns if busiest is not None else np.empty(0, dtype=np.int64)
     if busiest is None or len(starts) < _REPEATS:
-        return f"launch fewer, larger kernels: fuse operators{compiled}"
+        return Advice("launch fewer, larger kernels: fuse operators", compiled)
     waits = busiest.count(busiest.families[Family.WAITS] & busiest.is_idle)
     if waits >= _WAITS_PER_UNIT * len(starts):
-        return f"take the waits out of the step first (each ends a graph), then {graph_of(analysis)}"
+        return Advice("take the waits out of the step first", f" (each ends a graph), then {graph_of(analysis)}")
     if _changing(analysis, busiest.ledger.device, starts):
-        return f"fuse operators{compiled}; the launches change from step to step, so that a graph needs inputs padded to few shapes"
+        return Advice(
+            "fuse operators",
+            f"{compiled}; the launches change from step to step, so that a graph needs inputs padded to few shapes",
+        )
     return graph_of(analysis)
 
 

@@ -53,7 +53,7 @@ class RuleBase(ABC):
         message = self.messages[code]
         return Finding(
             self.code, self.name, severity, grade, subject, sentence(message.headline, params), sentence(message.text, params),
-            dict(numbers), evidence or [], remedy, code, params, cost,
+            dict(numbers), evidence or [], remedy, code, params, cost, sentence(message.brief, params),
         )  # fmt: skip
 
     def abstain(self, reason: str) -> Abstained:

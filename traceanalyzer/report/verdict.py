@@ -7,6 +7,7 @@ from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import QueueState
+from traceanalyzer.doctor.advice import short_of
 from traceanalyzer.doctor.causes import DeviceCauses, Family, causes
 from traceanalyzer.doctor.finding import Finding, Severity
 from traceanalyzer.doctor.measured import measured
@@ -213,7 +214,7 @@ def _lead(f: Finding) -> int:
 def _also(others: list[Finding], lead: Finding) -> str:
     for f in others:
         if f is not lead and f.rule not in (lead.rule, "TA202"):
-            return f" Also: {f.headline.split('. ')[0].rstrip('.')}."
+            return f" Also: {f.brief or f.headline}."
     return ""
 
 
@@ -277,9 +278,9 @@ def _first_remedy(finding: Finding) -> str:
 
 
 def _short_remedy(finding: Finding) -> str:
-    """Return the first remedy without what stands in brackets or behind a semicolon: the finding has all of it."""
-    text = _first_remedy(finding).rstrip(".").partition(" (")[0].partition("; ")[0]
-    return f"{text}." if text else ""
+    """Return the part of the first remedy that can be told alone: the finding has all of it."""
+    text = short_of(finding.remedy[0]) if finding.remedy else ""
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _nothing_found(analysis: Analysis, device: DeviceCauses | None, limit: Finding | None) -> Verdict:

@@ -85,12 +85,14 @@ class CpuBoundQueue(Rule):
             _FOUND
             + " {what:name} takes {kernel_ns:time} on the device but is dispatched every {dispatch_ns:time}[[; an unsynced event pair would read about "
             "{reading_ns:time} ({inflation:factor})]]." + _BEHIND,
+            "CPU-bound queue",
         ),
         "call": Message(
             "CPU-bound queue. A call of {what:name} ({kernels} kernels) takes {kernel_ns:time} on the device but is dispatched every {dispatch_ns:time}",
             _FOUND
             + " A call of {what:name} ({kernels} kernels) takes {kernel_ns:time} on the device but is dispatched every {dispatch_ns:time}"
             "[[; an unsynced event pair would read about {reading_ns:time}]]." + _BEHIND,
+            "CPU-bound queue",
         ),
         "program": Message(
             "the host launches too late (CPU-bound queue): the device waits {cost_ns:time}, {share:share} of its span, for it, most in {top:cause} ({top_ns:time})",
@@ -103,6 +105,7 @@ class CpuBoundQueue(Rule):
         "pace-unknown": Message(
             "CPU-bound queue. The host launches too slowly to keep the device busy",
             _FOUND + "[[ Graded {grade}: {doubt}.]]",
+            "CPU-bound queue",
         ),
     }
     positive: ClassVar[tuple[Example, ...]] = (

@@ -34,6 +34,7 @@ import numpy as np
 from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.advice import Advice
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import kernel, launch
 from traceanalyzer.doctor.finding import Finding
@@ -61,7 +62,7 @@ class DeviceWait(LedgerRule):
     since = "0.2.0"
     remedies: ClassVar[tuple[Remedy, ...]] = (
         "look at the other streams, devices and ranks at these moments, and at the event waits before the launch",
-        "record with synchronisation rows (cuda_sync) to see which event",
+        Advice("record with synchronisation rows", " (cuda_sync) to see which event"),
     )
     messages: ClassVar[dict[str, Message]] = {
         "device-wait": Message(
@@ -93,8 +94,8 @@ class DeviceWait(LedgerRule):
         told = self.say(
             "no-reason", found.severity, Grade.HINT, found.subject, found.params,
             numbers=found.numbers, evidence=found.evidence, remedy=[
-                "look whether another process uses the device (nvidia-smi), and record again without stacks, shapes and memory",
-                "record with synchronisation rows (cuda_sync) to see waits for events",
+                Advice("look whether another process uses the device", " (nvidia-smi), and record again without stacks, shapes and memory"),
+                Advice("record with synchronisation rows", " (cuda_sync) to see waits for events"),
             ], cost=found.cost,
         )  # fmt: skip
         return told

@@ -36,6 +36,7 @@ import numpy as np
 from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.advice import Advice
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import call, cpu_op, kernel, launch, loop, memcpy
 from traceanalyzer.doctor.finding import Finding, Param
@@ -206,7 +207,7 @@ def _remedy(analysis: Analysis, code: str, params: dict[str, Param]) -> list[str
         return [LOOK_AT_PAUSES, read_back_of(analysis)]
     if code == "read-back" and not params["operator"] and "synchronize" in str(params["api"]).lower():
         return [
-            "launch the next step before waiting for the values of this one (asynchronous scheduling)",
+            Advice("launch the next step before waiting for the values of this one", " (asynchronous scheduling)"),
             read_back_of(analysis),
         ]
     if code == "read-back":

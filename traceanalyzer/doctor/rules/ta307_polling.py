@@ -33,6 +33,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.doctor.advice import Advice
 from traceanalyzer.doctor.causes import LEAST_POLLS, DeviceCauses
 from traceanalyzer.doctor.example import call, kernel, launch
 from traceanalyzer.doctor.finding import Finding
@@ -64,7 +65,7 @@ class Polling(LedgerRule):
     change = "no_host_waits"
     since = "0.2.0"
     remedies: ClassVar[tuple[Remedy, ...]] = (
-        "launch the next work before the last is done; wait once, with an event, where a value is needed",
+        Advice("launch the next work before the last is done", "; wait once, with an event, where a value is needed"),
     )
     messages: ClassVar[dict[str, Message]] = {
         "polling": Message(
