@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from click.testing import CliRunner
 
@@ -11,7 +13,9 @@ from tests.render.fakes import finding, hostile, kernel, op, report
 from traceanalyzer.cli import cli
 from traceanalyzer.render import formats
 from traceanalyzer.render.base import Renderer, RenderSettings, names, render
-from traceanalyzer.render.console import render_console
+from traceanalyzer.render.blocks import Line, Lines
+from traceanalyzer.render.console import render_console, render_parts
+from traceanalyzer.render.escape import code_spans, wrapped
 from traceanalyzer.render.screen import LINES, render_screen
 from traceanalyzer.render.sections import SECTIONS
 
@@ -104,3 +108,16 @@ def test_a_format_that_is_added_to_a_list_is_a_format_of_the_product(monkeypatch
     monkeypatch.setattr(place, "shout", lambda data, settings: f"{data}!" * (settings.top or 1), raising=False)
     added = (*formats.REPORT, Renderer("shout", "text/plain", ".txt", "marker:shout"))
     assert names(added)[-1] == "shout" and render(added, "shout", "x", RenderSettings(top=2)) == "x!x!"
+
+
+def test_no_line_ends_between_a_number_and_its_unit():
+    text = "the device waits 70 ms, 83 % of its span, in 12 calls of 4.5 us, reads 3 GB; `k 3 s` " * 6
+    for width in range(20, 90):
+        for lines in (wrapped(text, width), render_parts([Lines("", [Line(text)])], width=width).splitlines()):
+            assert all(len(line) <= width for line in lines)
+            assert " ".join(lines).split() == text.split()
+            assert not [
+                a for a, b in pairwise(lines) if a[-1].isdigit() and b.split()[0].strip(",;") in ("ms", "%", "us", "GB")
+            ]
+    assert "83&nbsp;% of" in code_spans(text) and "<code>k 3 s</code>" in code_spans(text)
+    assert code_spans("a ` b 3 %") == "a ` b 3&nbsp;%"

@@ -11,7 +11,7 @@ from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
 from traceanalyzer.render.base import WIDTH
 from traceanalyzer.render.blocks import Line, Lines, Part
-from traceanalyzer.render.escape import terminal
+from traceanalyzer.render.escape import TIED, terminal, tied
 from traceanalyzer.render.sections import SECTIONS
 from traceanalyzer.report.model import ReportData
 
@@ -51,7 +51,7 @@ def render_parts(parts: Sequence[Part], *, width: int = WIDTH, color: bool = Fal
         else:
             _print_block(console, part)
     # rich pads lines to the width; the spaces say nothing
-    return "\n".join(text.rstrip() for text in out.getvalue().splitlines()) + "\n"
+    return "\n".join(text.rstrip() for text in out.getvalue().replace(TIED, " ").splitlines()) + "\n"
 
 
 def render_blocks(shown: list[blocks.Block], lines: list[str], *, width: int = WIDTH) -> str:
@@ -72,7 +72,7 @@ def _print_line(console: Console, line: Line) -> None:
     from rich.text import Text
 
     style = line.style if console.color_system else line.style.replace("dim", "")
-    text = Text(terminal(line.text, line.limit), style=style, overflow="fold")
+    text = Text(tied(terminal(line.text, line.limit)), style=style, overflow="fold")
     console.print(Padding(text, (0, 0, 0, line.indent)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html as _html
 import re
+import textwrap
 import unicodedata
 
 MAX_TEXT = 2000
@@ -99,9 +100,27 @@ def markdown_code(text: str, limit: int = MAX_TEXT) -> str:
     return f"{fence}{pad}{text or ' '}{pad}{fence}"
 
 
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[numk]?s|[kMGT]?B|x)(?![\w-]))")
+TIED = "\ue000"
+"""Stands for the blank between a number and its unit while lines are broken; no text of a file holds it once it is escaped."""
+
+
+def tied(text: str, blank: str = TIED) -> str:
+    """Return an escaped text in which no line breaks between a number and its unit."""
+    return _BEFORE_UNIT.sub(blank, text)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return an escaped text on lines of at most ``width`` characters, a number and its unit on one."""
+    return [line.replace(TIED, " ") for line in textwrap.wrap(tied(text), width)]
+
+
 def code_spans(text: str) -> str:
-    """Return our own sentence as HTML, escaped, with text in backquotes as code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", _html.escape(text, quote=True))
+    """Return our own sentence as HTML, escaped, with text in backquotes as code; a number keeps its unit on its line."""
+    parts = _html.escape(text, quote=True).split("`")
+    if len(parts) % 2 == 0:  # a backquote without a second one is text
+        parts[-2:] = ["`".join(parts[-2:])]
+    return "".join(f"<code>{part}</code>" if i % 2 else tied(part, "&nbsp;") for i, part in enumerate(parts))
 
 
 def html(text: str, limit: int = MAX_TEXT) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from textwrap import wrap
-
 from traceanalyzer.render import format as show
 from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.blocks import Block
 from traceanalyzer.render.console import render_blocks
-from traceanalyzer.render.escape import markdown, terminal
+from traceanalyzer.render.escape import markdown, terminal, wrapped
 from traceanalyzer.render.ledger import BUSY, word
 from traceanalyzer.render.markdown import pipe_table
 from traceanalyzer.report.ranks import RankRow, RanksData
@@ -21,7 +19,7 @@ _ROWS, _MISSING, _LOST, _FILE = 64, 32, 20, 16
 
 def text_ranks(report: RanksData, settings: RenderSettings) -> str:
     """Return the report as text; ``top`` rows per table, all in JSON."""
-    head = [*wrap(terminal(report.headline, 600), settings.width), ""]
+    head = [*wrapped(terminal(report.headline, 600), settings.width), ""]
     head.append(f"{terminal(report.folder, 200)}: {counts(report)}")
     shown = _blocks(report, settings.top or _ROWS)
     return "\n".join(head) + "\n\n" + render_blocks(shown, facts(report), width=settings.width)

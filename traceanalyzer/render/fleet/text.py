@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from textwrap import wrap
-
 from traceanalyzer.render.base import RenderSettings
 from traceanalyzer.render.blocks import Block
 from traceanalyzer.render.console import render_blocks
-from traceanalyzer.render.escape import markdown, terminal
+from traceanalyzer.render.escape import markdown, terminal, wrapped
 from traceanalyzer.render.fleet import blocks as cells
 from traceanalyzer.render.markdown import pipe_table
 from traceanalyzer.report.fleet import FleetAnswers, QueryResult
@@ -17,7 +15,7 @@ _ROWS = 10
 
 def text_fleet(found: FleetAnswers, settings: RenderSettings) -> str:
     """Return the answers at the width of the screen."""
-    head = "\n".join(wrap(terminal(cells.headline(found), 400), settings.width))
+    head = "\n".join(wrapped(terminal(cells.headline(found), 400), settings.width))
     return f"{head}\n\n" + render_blocks(cells.blocks(found), [cells.cost(found)], width=settings.width)
 
 
