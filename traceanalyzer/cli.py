@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import click
 
 from traceanalyzer import interrupts
 from traceanalyzer._version import __version__
-from traceanalyzer.errors import DEBUG_VARIABLE, ExitCode, TraceAnalyzerError, fault_line
+from traceanalyzer.errors import DEBUG_VARIABLE, ExitCode, OptionError, TraceAnalyzerError, fault_line
 
 EXIT_CODES = """\b
 Exit codes:
@@ -24,6 +25,11 @@ Exit codes:
   5  a fault of traceanalyzer itself: one line asks for a report; TRACEANALYZER_DEBUG=1 shows the traceback
 """
 _COMMANDS = "traceanalyzer.commands."
+_RUN_PROGRAMS = ("capture", "bench")
+"""Commands that run programs of the user, which inherit the environment."""
+_LEAST_BYTES, _ENOUGH_BYTES = 140 << 20, 400 << 20
+"""With less than the first numpy does not load; with the second it does, whatever it was built with."""
+_STARVED, _RAISE = "the limit on this process's memory is too small", "raise it (ulimit -v)"
 
 
 class _Group(click.Group):
@@ -72,6 +78,11 @@ class _Group(click.Group):
             return None
         from importlib import import_module
 
+        if cmd_name not in _RUN_PROGRAMS:
+            # nothing here multiplies matrices: a pool of threads for it takes time and memory at each start
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        if _limit_bytes() < _LEAST_BYTES:  # OpenBLAS would end the process with 1, the code of a finding
+            raise OptionError("out_of_memory", _STARVED, hint=_RAISE)
         command = getattr(import_module(found[0]), found[1])
         assert isinstance(command, click.Command)
         return command
@@ -139,6 +150,9 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         code = 0  # `| head` has enough of a help text
     except Exception as error:
+        if _starved(error):
+            click.echo(f"traceanalyze: out_of_memory: {_STARVED}; {_RAISE}", err=True)
+            return int(ExitCode.BAD_INPUT)
         if interrupts.came():  # an import that was struck may fail in another way
             return 128 + interrupts.came()
         if debug:
@@ -150,6 +164,21 @@ def run(arguments: Sequence[str]) -> int:
             click.echo(f"traceanalyze: {fault_line(error)}", err=True)
             code = int(ExitCode.INTERNAL)
     return code
+
+
+def _limit_bytes() -> float:
+    """Return how much memory this process may address."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return math.inf
+    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return math.inf if soft == resource.RLIM_INFINITY else soft
+
+
+def _starved(error: BaseException) -> bool:
+    """Whether something failed because the process may have too little memory: each library tells that in its own way."""
+    return isinstance(error, ImportError | SystemError | RuntimeError | OSError) and _limit_bytes() < _ENOUGH_BYTES
 
 
 def _invoked(arguments: Sequence[str]) -> int:
