@@ -207,7 +207,22 @@ def test_a_view_in_the_place_of_a_table_is_not_read(tmp_path):
         "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME TO other",
         "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS SELECT * FROM other",
     )
-    assert not len(read(path).activities)
+    trace = read(path)
+    assert not len(trace.activities)
+    assert trace.meta.salvage.notes == ["views and virtual tables are not read: CUPTI_ACTIVITY_KIND_KERNEL"]
+
+
+def test_a_database_that_lacks_its_last_pages_is_incomplete(tmp_path):
+    built = NsysBuilder()
+    for i in range(400):
+        built.call("cudaLaunchKernel", 1000 * i, 1000 * i + 9, i + 1).kernel("k(int)", 1000 * i + 20, 1000 * i + 400, i + 1)
+    path = built.write(tmp_path / "t.sqlite")
+    whole = path.read_bytes()
+    assert not read(path).meta.salvage.touched
+    path.write_bytes(whole[:-1])
+    cut = read(path)
+    assert len(cut.activities) == 400
+    assert cut.meta.salvage.incomplete and cut.meta.salvage.first_offset == len(whole) - 1
 
 
 def test_generated_columns_and_triggers_do_nothing(tmp_path):

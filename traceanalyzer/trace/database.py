@@ -37,7 +37,8 @@ _ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE
 class Database:
     """The stored tables of one SQLite file; a context manager.
 
-    ``tables`` maps each stored table to its columns, in order. Raises
+    ``tables`` maps each stored table to its columns, in order; ``not_stored`` has the names of views and virtual tables, which are not
+    read. ``ends_at``: the file's length where it is shorter than its own header says, else None. Raises
     :class:`~traceanalyzer.errors.TraceFormatError` when the file is no sound database.
     """
 
@@ -61,10 +62,16 @@ class Database:
             connection.execute(f"PRAGMA {setting}")
         connection.set_authorizer(_authorise)
         self.tables: dict[str, list[str]] = {}
-        for name, sql in self._all("SELECT name, sql FROM sqlite_master WHERE type = 'table'"):
-            if isinstance(name, str) and isinstance(sql, str) and _STORED.match(sql):
+        self.not_stored: list[str] = []
+        for kind, name, sql in self._all("SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'view')"):
+            if not isinstance(name, str) or not isinstance(sql, str):
+                continue
+            if kind == "table" and _STORED.match(sql):
                 found = self._all(f"PRAGMA table_info({_quoted(name)})")
                 self.tables[name] = [str(column[1]) for column in found]
+            else:
+                self.not_stored.append(name)
+        self.ends_at = _ends_at(path)
 
     def __enter__(self) -> Database:
         return self
@@ -157,6 +164,20 @@ class Database:
             f"'{self.name}': SQLite cannot read it ({what[:120]})",
             hint="export it again; was the export stopped?",
         )
+
+
+def _ends_at(path: Path) -> int | None:
+    """Return the length of a file that is shorter than the pages its header counts; None for a whole one, or where the header does not count."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+        size = path.stat().st_size
+    except OSError:
+        return None
+    page, changes, pages, counted_at = (int.from_bytes(head[a:b]) for a, b in ((16, 18), (24, 28), (28, 32), (92, 96)))
+    # the count holds only where it was written with the last change (file format, 1.3.7)
+    whole = (65536 if page == 1 else page) * pages
+    return size if changes == counted_at and size < whole else None
 
 
 def _authorise(action: int, _first: str | None, second: str | None, *_: str | None) -> int:

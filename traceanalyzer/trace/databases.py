@@ -8,6 +8,8 @@ from traceanalyzer.trace.database import Database
 from traceanalyzer.trace.source import Source
 from traceanalyzer.trace.store import Store
 
+_NAMED = 3
+
 
 def decode_database(source: Source, limits: ReadLimits) -> Store:
     """Return the rows of a database of Nsight Systems, rpd or rocprofv3.
@@ -30,12 +32,13 @@ def decode_database(source: Source, limits: ReadLimits) -> Store:
         from traceanalyzer.trace.nsight import decode as nsight
         from traceanalyzer.trace.rocm import rocpd, rpd
 
-        if nsight.is_nsight(database):
-            return nsight.decode(database, limits)
-        if rocpd.is_rocpd(database):
-            return rocpd.decode(database, limits)
-        if rpd.is_rpd(database):
-            return rpd.decode(database, limits)
+        for knows, decode in (
+            (nsight.is_nsight, nsight.decode),
+            (rocpd.is_rocpd, rocpd.decode),
+            (rpd.is_rpd, rpd.decode),
+        ):
+            if knows(database):
+                return _with_damage(decode(database, limits), database)
         nvprof = any(t.startswith("CUPTI_ACTIVITY_KIND_") for t in database.tables)
         raise TraceFormatError(
             "unsupported_trace_flavour",
@@ -44,3 +47,18 @@ def decode_database(source: Source, limits: ReadLimits) -> Store:
             if nvprof
             else "give the database of 'nsys export --type sqlite', rpd or rocprofv3",
         )
+
+
+def _with_damage(store: Store, database: Database) -> Store:
+    """Return the store, in whose salvage stands what the file lacks."""
+    salvage = store.salvage
+    if database.ends_at is not None:
+        salvage.incomplete = True
+        salvage.at(database.ends_at)
+        salvage.note(f"the database ends at byte {database.ends_at}, before the last of its pages")
+    missing = [name for name in database.not_stored if name.isupper()]
+    if missing:
+        names = ", ".join(name[:60] for name in missing[:_NAMED])
+        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+        salvage.note(f"views and virtual tables are not read: {names}{more}")
+    return store
