@@ -215,7 +215,9 @@ def test_a_view_in_the_place_of_a_table_is_not_read(tmp_path):
 def test_a_database_that_lacks_its_last_pages_is_incomplete(tmp_path):
     built = NsysBuilder()
     for i in range(400):
-        built.call("cudaLaunchKernel", 1000 * i, 1000 * i + 9, i + 1).kernel("k(int)", 1000 * i + 20, 1000 * i + 400, i + 1)
+        built.call("cudaLaunchKernel", 1000 * i, 1000 * i + 9, i + 1).kernel(
+            "k(int)", 1000 * i + 20, 1000 * i + 400, i + 1
+        )
     path = built.write(tmp_path / "t.sqlite")
     whole = path.read_bytes()
     assert not read(path).meta.salvage.touched
