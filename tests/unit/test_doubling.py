@@ -98,6 +98,24 @@ def test_twice_the_input_takes_about_twice_the_time(write, kind):
     raise AssertionError(f"{kind}: {ratios}")
 
 
+MOST_TIME = 20
+"""Largest ratio of time to that of a sound trace of as many bytes. A damaged piece of seven bytes costs what an event of a hundred does."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_input_takes_much_longer_than_a_sound_one(write, kind):
+    size, make = KINDS[kind]
+    text = make(size)
+    sound = sound_text(len(text))
+    seconds(write, make(max(1, size // 40)))  # what is loaded and compiled once
+    ratios = []
+    for _ in range(4):  # other programs run on this machine, too
+        ratios.append(seconds(write, text) / max(seconds(write, sound), 0.01))
+        if ratios[-1] < MOST_TIME:
+            return
+    raise AssertionError(f"{kind}: {ratios}")
+
+
 def peak_bytes(path: Any) -> int:
     """Return the most memory that a report takes; with small pieces, or the first of them would be all that counts."""
     options = AnalysisOptions(limits=ReadLimits(chunk_bytes=1 << 16, jobs=1))

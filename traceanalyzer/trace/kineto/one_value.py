@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any
 
@@ -167,7 +168,7 @@ class Resync:
                 return Settled(stop, row)
             if len(body) > _LONGEST_MENDED:
                 continue
-            for fixed in (repair_event(body), repair_event(repair_trailing_backslash(body))):
+            for fixed in _repaired(body):
                 row = _decode(fixed, depth)
                 if row is not None:
                     return Settled(stop, row, mended=True)
@@ -179,9 +180,18 @@ def decode_event(text: bytes) -> LooseRow:
     return _LOOSE.decode(text)
 
 
+def _repaired(body: bytes) -> Iterator[bytes]:
+    """Yield the ways to repair an event, a different text each."""
+    yield repair_event(body)
+    other = repair_trailing_backslash(body) if b'\\"' in body else body
+    if other != body:
+        yield repair_event(other)
+
+
 def _decode(text: bytes, depth: int) -> LooseRow | None:
     usual = sys.getrecursionlimit()
-    if depth > usual // 2:
+    deep = depth > usual // 2
+    if deep:
         # the decoder recurses once a level; max_depth has already said that this depth is wanted
         sys.setrecursionlimit(usual + 2 * depth)
     try:
@@ -189,7 +199,8 @@ def _decode(text: bytes, depth: int) -> LooseRow | None:
     except (DecodeError, RecursionError):
         return None
     finally:
-        sys.setrecursionlimit(usual)
+        if deep:
+            sys.setrecursionlimit(usual)
 
 
 def mended_field(text: bytes) -> Raw | None:

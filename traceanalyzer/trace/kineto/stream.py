@@ -37,6 +37,8 @@ from traceanalyzer.trace.salvage import Salvage
 _SEPARATORS = compiled(rb"[\s,]*+")
 _WIDEST = 1 << 62
 _NARROWEST = 1 << 10
+_LONGEST_PAUSE = 32
+"""Events that are read one by one, at the most, before the next guess that several are sound."""
 _WRONG_GUESSES = 4
 _HEADER_DAMAGED = "the part of the file before the events is damaged; the device names may be missing"
 _BROKEN = (Stop.DAMAGED, Stop.CUT, Stop.CUT_INSIDE)
@@ -65,6 +67,7 @@ class EventStream:
         self._commas = 0
         self._first_comma = 0
         self._window = _WIDEST
+        self._alone, self._pause = 0, 1
         self._span = (0, 0)
         self.ending = Ending()
         self._decoder = RowDecoder(salvage)
@@ -231,9 +234,15 @@ class EventStream:
                 text.consume(position + 1)
                 self._ended = True
                 return
-            batch, reached = self._decode_window(position)
+            if self._alone:  # in the midst of damage a guess costs more than it brings
+                self._alone -= 1
+                batch, reached = [], position
+            else:
+                batch, reached = self._decode_window(position)
+                if reached <= position:
+                    self._alone, self._pause = self._pause - 1, min(2 * self._pause, _LONGEST_PAUSE)
             if reached > position:
-                self._span = position, reached
+                self._span, self._pause = (position, reached), 1
                 position = reached
                 if batch:
                     yield batch
