@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traceanalyzer.analysis.ledger import ChangeWorth, DeviceLedger, DrainedBy, LedgerClass
+from traceanalyzer.analysis.ledger.membership import of_classes
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.call_operators import CallOperators
 from traceanalyzer.doctor.finding import Cost, SeenRow
@@ -56,6 +57,7 @@ _OWN = {
     Family.WAITS: (LedgerClass.SYNCHRONISE,),
     Family.DISPATCH: _HOST,
 }
+_AFTER_WAIT = (*_HOST, LedgerClass.SYNCHRONISE, LedgerClass.COPY_CALL)
 _READS_BACK = re.compile(
     r"::item\b|_local_scalar_dense|::nonzero\b|::is_nonzero\b|::equal\b|::cpu\b|::tolist\b|::to\b|::_to_copy\b|::copy_\b|\bcopy|memcpy",
     re.I,
@@ -149,7 +151,7 @@ class DeviceCauses:
     def after_wait(self) -> Bool:
         """Which segments lie in an interval that began because the host waited, and are the wait itself or the host's way to its next launch."""
         waited = self.ledger.drained == DrainedBy.WAIT
-        return np.asarray(waited & np.isin(self.ledger.cls, (*_HOST, LedgerClass.SYNCHRONISE, LedgerClass.COPY_CALL)))
+        return np.asarray(waited & of_classes(self.ledger.cls, _AFTER_WAIT))
 
     @cached_property
     def polled_intervals(self) -> Bool:
@@ -192,7 +194,7 @@ class DeviceCauses:
     def polled(self) -> Bool:
         """Which segments are polling: the questions, and the host's own time between and behind them."""
         inside = self.is_idle & self.polled_intervals[self._interval_of] if len(self.ledger.idle) else self.is_idle
-        return inside & np.isin(self.ledger.cls, (*_HOST, LedgerClass.SYNCHRONISE))
+        return inside & of_classes(self.ledger.cls, (*_HOST, LedgerClass.SYNCHRONISE))
 
     @cached_property
     def pauses(self) -> Int64:
@@ -204,7 +206,7 @@ class DeviceCauses:
         none = np.empty(0, dtype=np.int64)
         if len(idle) < 2 * PAUSE_FACTOR:
             return none
-        unnamed = np.isin(self.ledger.cls, _UNNAMED) & self.is_idle
+        unnamed = of_classes(self.ledger.cls, _UNNAMED) & self.is_idle
         unnamed &= ~self.after_wait & ~self.polled
         length = np.bincount(self._interval_of[unnamed], weights=self.ledger.ns[unnamed], minlength=len(idle))
         order = np.argsort(-length, kind="stable")
@@ -231,7 +233,7 @@ class DeviceCauses:
         """Which segments belong to such a pause."""
         inside = np.zeros(len(self.ledger.idle) + 1, dtype=bool)
         inside[self.pauses] = True
-        host = np.isin(self.ledger.cls, _UNNAMED)
+        host = of_classes(self.ledger.cls, _UNNAMED)
         return self.is_idle & inside[self._interval_of] & host & ~self.after_wait & ~self.polled
 
     @cached_property
@@ -239,7 +241,7 @@ class DeviceCauses:
         """The segments of each family; they are disjoint and leave out compute only."""
         cls = self.ledger.cls
         waits = self.after_wait | self.polled
-        result = {family: np.isin(cls, classes) & ~waits & ~self.paused for family, classes in _OWN.items()}
+        result = {family: of_classes(cls, classes) & ~waits & ~self.paused for family, classes in _OWN.items()}
         result[Family.WAITS] |= waits
         result[Family.PAUSE] = self.paused
         return result
@@ -250,7 +252,7 @@ class DeviceCauses:
 
     def of(self, *classes: LedgerClass) -> Bool:
         """Return which segments are of the classes and of no wait."""
-        return np.isin(self.ledger.cls, classes) & ~self.families[Family.WAITS] & ~self.paused
+        return of_classes(self.ledger.cls, classes) & ~self.families[Family.WAITS] & ~self.paused
 
     def ns(self, mask: Bool) -> int:
         """Return the time of the segments together."""

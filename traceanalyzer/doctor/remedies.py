@@ -7,6 +7,7 @@ import numpy as np
 from traceanalyzer.analysis.graphs import in_graph
 from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.ledger.classes import is_communication
+from traceanalyzer.analysis.ledger.membership import of_classes
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.advice import Advice
 from traceanalyzer.doctor.causes import DeviceCauses, Family, causes
@@ -222,7 +223,7 @@ def dispatch_of(analysis: Analysis, device: DeviceCauses, mask: Bool) -> list[st
     A stretch of own code far longer than a launch is no overhead of one: fewer launches do not shorten it.
     """
     fewer = [fewer_launches_of(analysis), "fuse operators, so that there are fewer launches"]
-    own = mask & np.isin(device.ledger.cls, (LedgerClass.BETWEEN_OPS, LedgerClass.PYTHON))
+    own = mask & of_classes(device.ledger.cls, (LedgerClass.BETWEEN_OPS, LedgerClass.PYTHON))
     if 2 * device.ns(own) >= device.ns(mask) and device.mostly_long(own, LONG_STRETCH_NS) and not _by_graphs(analysis):
         return [look_at_host_of(analysis), *fewer]
     return fewer

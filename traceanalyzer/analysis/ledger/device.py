@@ -22,6 +22,7 @@ from traceanalyzer.analysis.ledger.idle import (
     process_of_thread,
     unrecorded_launches,
 )
+from traceanalyzer.analysis.ledger.membership import of_classes
 from traceanalyzer.analysis.ledger.sweep import cut
 from traceanalyzer.analysis.ledger.worth import LedgerTimeline, Worth, WorthUnit
 from traceanalyzer.analysis.recurrence import Recurrence, recurrence
@@ -29,9 +30,7 @@ from traceanalyzer.record import record
 from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int8, Int64, Trace
 
-_NOT_THE_HOSTS = [
-    int(c) for c in (LedgerClass.DEVICE_GAP, LedgerClass.INSIDE_LAUNCH, LedgerClass.DEVICE_WAIT, LedgerClass.UNLINKED)
-]
+_NOT_THE_HOSTS = (LedgerClass.DEVICE_GAP, LedgerClass.INSIDE_LAUNCH, LedgerClass.DEVICE_WAIT, LedgerClass.UNLINKED)
 """Idle classes for which no line of the host is the cause."""
 STALL_FLOOR_NS = 100_000
 STALL_FACTOR = 20
@@ -146,7 +145,7 @@ class DeviceLedger:
         """Return which segments have one of the classes, a name and a range that hold a regular expression, and a reason."""
         chosen = np.ones(len(self.start), dtype=bool)
         if classes is not None:
-            chosen &= np.isin(self.cls, [int(c) for c in classes])
+            chosen &= of_classes(self.cls, classes)
         for pattern, numbers in ((name, self.name), (within, self.within)):
             if pattern is not None:
                 known = distinct(numbers)
@@ -238,7 +237,7 @@ class LedgerMaker:
         )
 
     def _lines(self, ledger: DeviceLedger) -> tuple[Int64, Int64, Int64]:
-        idle = np.flatnonzero((ledger.interval >= 0) & ~np.isin(ledger.cls, _NOT_THE_HOSTS))
+        idle = np.flatnonzero((ledger.interval >= 0) & ~of_classes(ledger.cls, _NOT_THE_HOSTS))
         thread = ledger.idle.thread[ledger.interval[idle]]
         found = self._host.users_lines(ledger.start[idle], ledger.end[idle], thread)
         return idle[found.of], found.row, found.end - found.start

@@ -34,6 +34,7 @@ from typing import ClassVar
 import numpy as np
 
 from traceanalyzer.analysis.ledger import LedgerClass
+from traceanalyzer.analysis.ledger.membership import of_classes
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.advice import Advice
@@ -219,7 +220,7 @@ def _remedy(analysis: Analysis, code: str, params: dict[str, Param]) -> list[str
 
 def _works_behind(device: DeviceCauses, behind: Bool) -> bool:
     """Return whether the time behind the waits is the host's own long work, which stays where nobody waits, unless a replay tells otherwise."""
-    own = behind & np.isin(device.ledger.cls, (LedgerClass.BETWEEN_OPS, LedgerClass.PYTHON))
+    own = behind & of_classes(device.ledger.cls, (LedgerClass.BETWEEN_OPS, LedgerClass.PYTHON))
     worth = device.worth("no_host_waits")
     if worth is not None and worth.share >= HALF * device.share(behind):
         return False
