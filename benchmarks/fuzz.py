@@ -184,10 +184,10 @@ def run(
                 if keep is not None and counted[fault] <= 2:
                     keep.mkdir(parents=True, exist_ok=True)
                     kept = keep / f"{seed}-{number}{drawn.suffix}"
-                kept.write_bytes(file.read_bytes())
-                if beside is not None:
-                    sidecar_path(kept).write_bytes(beside)
+                    kept.write_bytes(file.read_bytes())
                     (keep / f"{seed}-{number}.txt").write_text(fault + "\n", encoding="utf-8")
+                    if beside is not None:
+                        sidecar_path(kept).write_bytes(beside)
     return counted
 
 

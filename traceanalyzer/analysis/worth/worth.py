@@ -231,8 +231,8 @@ def _idle(start: Int64, end: Int64, low: int, high: int) -> int:
 def _gate(found: Worth, unexplained_ns: int) -> str:
     """Return why an unchanged replay does not carry a worth, else an empty text."""
     if unexplained_ns > UNEXPLAINED_SHARE * found.now_ns * found.units:
-        share = unexplained_ns / (found.now_ns * found.units)
-        return f"rows wait, {number_text.percent(share)} of the time in all, for something that the trace does not show"
+        waited, replayed = number_text.duration(unexplained_ns), number_text.duration(found.now_ns * found.units)
+        return f"rows wait {waited} in all for something that the trace does not show, in the {replayed} that would be replayed"
     off = abs(found.replayed_ns - found.now_ns) / found.now_ns if found.now_ns else 1.0
     if off > PERIOD_WITHIN:
         return f"an unchanged replay gives the period {number_text.percent(off)} off"
