@@ -78,8 +78,8 @@ class HiddenSync(LedgerRule):
         "work-behind": Message(
             "the device waits while the host works after a read-back: {cost_ns:time}, {share:share} of its span, passes behind {what:name}, "
             "most in {top:cause} ({top_ns:time})" + EXCEPTIONS,
-            "[[Device {device}: ]]{waits:often} the host waited in {api:name}[[ of {operator:name}]] until the queue was empty, and then worked for long before it "
-            "launched again: the device was idle {cost_ns:time} ({share:share} of {span_ns:time}), most of it in {top:cause} ({top_ns:time}, up to "
+            "[[Device {device}: ]]{waits:often} the host waited in {api:name}[[ of {operator:name}]] until the queue was empty; until it had launched again the "
+            "device was idle {cost_ns:time} ({share:share} of {span_ns:time}), most of it while the host worked: {top:cause} ({top_ns:time}, up to "
             "{top_longest_ns:time} at a time)" + EXCEPTIONS + ".",
         ),
         "input-copy": Message(
