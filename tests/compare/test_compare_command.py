@@ -20,6 +20,7 @@ from tests.kineto_writer import document, to_json
 from tests.queue_sim import Machine
 from traceanalyzer.cli import cli
 from traceanalyzer.doctor.example import captured
+from traceanalyzer.options import AnalysisOptions
 from traceanalyzer.report.frames import compare_schema
 from traceanalyzer.trace.sidecar import ProtocolResult, encode_sidecar, sidecar_path
 
@@ -459,3 +460,42 @@ def test_two_gpus_against_one_are_marked(tmp_path):
         path.write_text(to_json({"traceEvents": events}), encoding="utf-8")
     found = [f for f in ta.compare(two, one).data.findings if f.rule == "TA704"]
     assert found and "devices at work (base 2, head 1)" in found[0].message
+
+
+SENTENCES = ("message", "headline", "sentence", "reason", "note", "how", "queue_reason", "no_ladder")
+
+
+def reworded(value):
+    """Return a saved report in which every sentence says something else."""
+    if isinstance(value, dict):
+        return {
+            k: "Zzz zzz." if k in SENTENCES and isinstance(v, str) and v
+            else dict.fromkeys(v, "Zzz zzz.") if k == "symbol_sources"
+            else reworded(v)
+            for k, v in value.items()
+        }  # fmt: skip
+    return [reworded(v) for v in value] if isinstance(value, list) else value
+
+
+def without_sentences(value):
+    if isinstance(value, dict):
+        return {k: without_sentences(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [without_sentences(v) for v in value]
+    return "sentence" if isinstance(value, str) and " " in value else value
+
+
+def test_no_sentence_of_a_saved_report_moves_a_number_of_its_comparison(tmp_path):
+    saved = [
+        ta.analyze(simulate(tmp_path / f"{name}.json", *times), options=AnalysisOptions(samples=True)).to_dict()
+        for name, times in DISPATCH_AND_KERNEL.items()
+    ]
+    found = []
+    for turn, change in enumerate((lambda same: same, reworded)):
+        paths = [tmp_path / f"{turn}-{i}-report.json" for i in range(2)]
+        for path, report in zip(paths, saved, strict=True):
+            path.write_text(json.dumps(change(report)), encoding="utf-8")
+        assert ("Zzz zzz." in paths[0].read_text()) == bool(turn)
+        found.append(json.loads(ta.compare(*paths).to_json().replace(f"{turn}-", "")))
+    assert found[0]["ops"] and without_sentences(found[0]) == without_sentences(found[1])
+    assert any(op["symbols_seen"] for op in saved[0]["ops"])  # what told them apart was a sentence once

@@ -35,7 +35,7 @@ CLEAR_US = {
 
 @record(frozen=True)
 class MachineSymbols:
-    """What the machine costs, in nanoseconds, and how each number was found."""
+    """What the machine costs, in nanoseconds, and how each number was found; ``seen`` are those of this very run or given by the user."""
 
     latency: float
     record: float
@@ -44,6 +44,7 @@ class MachineSymbols:
     clear: float
     clear_dispatch: float
     found: dict[str, str]
+    seen: frozenset[str]
 
 
 def machine_symbols(
@@ -51,15 +52,19 @@ def machine_symbols(
 ) -> MachineSymbols:
     """Return L, e, s, g and the clear of one device (a row of ``trace.devices``) and the process that feeds it."""
     how: dict[str, str] = {}
+    seen: set[str] = set()
     calibrated = _calibrated(trace)
 
     def symbol(name: str, value: float | None, words: str) -> float:
         if name in calibrated and (value is None or name != "clear" or clear_us is None):
             value, words = calibrated[name], "calibrated by the capture"
+            seen.add(name)
         if value is None:
             how[name] = UNSEEN.get(name, "typical value, not seen in this trace")
             return TYPICAL[name]
         how[name] = words
+        if name != "clear" or clear_us is not None:  # a clear of the table of devices is that of no run
+            seen.add(name)
         return max(0.0, value)
 
     calls, rows = trace.calls, trace.activities
@@ -94,6 +99,7 @@ def machine_symbols(
         clear=symbol("clear", clear, named),
         clear_dispatch=symbol("clear_dispatch", None, ""),
         found=how if len(rows) else {},
+        seen=frozenset(seen if len(rows) else ()),
     )
 
 

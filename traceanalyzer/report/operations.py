@@ -118,6 +118,7 @@ def _operation(analysis: Analysis, op: OpFacts, clean: Callable[[str], str], sho
         }
         if op.symbols
         else {},
+        symbols_seen=sorted(op.machine.seen) if op.symbols and op.machine else [],
         no_ladder=op.no_ladder,
         readings_absent={p: str(code) for p, code in op.absent.items()},
         device=analysis.trace.devices[found.device].number if found.device is not None else None,
@@ -180,6 +181,7 @@ def _replay(analysis: Analysis, replay: ReplayFacts, queue: QueueVerdict, clean:
         readings_predicted={},
         symbols=_symbols(symbols),
         symbol_sources=machine.found if symbols else {},
+        symbols_seen=sorted(machine.seen) if symbols else [],
         no_ladder=_no_ladder(judged, dispatch),
         readings_absent={p: str(code) for p, code in absent.items() if readings.get(p) is None},
         device=device.number if several else None,

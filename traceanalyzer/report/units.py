@@ -63,7 +63,8 @@ class OpRow:
     trace's own times through its queue, ``readings_measured`` what a capture measured (p50; empty without a sidecar),
     ``readings_predicted`` the closed forms for exactly those loops, from unprofiled dispatch and calibrated symbols;
     ``readings_absent`` is the code of why a reading is null. ``device`` and ``rank`` are set where the trace has several;
-    ``launches_left_out`` belong to no call. ``symbols`` is what they were made from (us), ``symbol_sources`` how each was found. ``samples_us`` (self-times of
+    ``launches_left_out`` belong to no call. ``symbols`` is what they were made from (us), ``symbol_sources`` how each was found
+    (for people), ``symbols_seen`` those of the machine that this very run shows or that were given. ``samples_us`` (self-times of
     the ``samples_of`` calls that have work), ``dispatch_samples_us`` and ``lag_one`` as in KernelRow.
     """
 
@@ -92,6 +93,7 @@ class OpRow:
     queue: str
     grade: str | None
     readings_absent: dict[str, str] = field(default_factory=dict)
+    symbols_seen: list[str] = field(default_factory=list)
     device: int | None = None
     rank: int | None = None
     short_name: str = ""

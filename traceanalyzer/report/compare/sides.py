@@ -10,7 +10,7 @@ import numpy as np
 from traceanalyzer.analysis.compare.sides import ComparedWork, Side, SideCondition
 from traceanalyzer.analysis.compare.statistics import Times, device_step
 from traceanalyzer.analysis.protocols import Symbols
-from traceanalyzer.analysis.symbols import STEADY_CALLS, UNSEEN
+from traceanalyzer.analysis.symbols import STEADY_CALLS
 from traceanalyzer.report.captured import OperationRecord, Sidecar
 from traceanalyzer.report.compare.times import LIMIT_US, nanoseconds, number, times
 from traceanalyzer.report.compare.unit_sides import unit_sides
@@ -108,7 +108,7 @@ def _operation(row: OpRow, record: OperationRecord | None, step_ns: int) -> Comp
         period_us=number(row.period_p50_us),
         queue=row.queue,
         symbols=_symbols(row.symbols),
-        seen=frozenset(n for n in _MACHINE if (how := row.symbol_sources.get(n, "")) and how not in UNSEEN.values() and not how.startswith(("typical", "256 MiB"))),
+        seen=frozenset(_MACHINE) & frozenset(row.symbols_seen),
         readings_us={p: number(v) for p, v in row.readings.items()},
         flush={"self-time": "cleared" if row.clear_p50_us is not None else "not cleared"},
     )  # fmt: skip
