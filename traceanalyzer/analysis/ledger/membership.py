@@ -14,7 +14,8 @@ from traceanalyzer.trace.tables import Bool
 
 def of_classes(cls: npt.NDArray[np.integer], classes: Collection[LedgerClass]) -> Bool:
     """Return for each segment whether its class is one of ``classes``."""
-    return _table(tuple(classes))[cls]
+    found: Bool = _table(tuple(classes))[cls]
+    return found
 
 
 @lru_cache(maxsize=64)

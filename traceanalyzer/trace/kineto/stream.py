@@ -236,7 +236,7 @@ class EventStream:
                 return
             if self._alone:  # in the midst of damage a guess costs more than it brings
                 self._alone -= 1
-                batch, reached = [], position
+                batch, reached = Batch(), position
             else:
                 batch, reached = self._decode_window(position)
                 if reached <= position:
