@@ -12,7 +12,7 @@ from dataclasses import field
 from traceanalyzer.record import record
 from traceanalyzer.render import format as show
 from traceanalyzer.report.model import FindingRow, ReportData
-from traceanalyzer.report.units import KernelRow
+from traceanalyzer.report.units import KernelRow, OpRow
 
 VARIANTS_SHOWN = 2
 VARIANTS_FOR = 5
@@ -24,7 +24,8 @@ class Block:
 
     Cells in ``struck`` (row, column) are times of a wrong result: shown, but struck through. Columns in ``labels`` hold words
     of our own: they are aligned left as names are, and are never cropped. A ``compact`` block takes one line for its column
-    titles and none for a rule below them. ``anchors`` are the ids of the rows on a page, where they have some.
+    titles and none for a rule below them. ``anchors`` are the ids of the rows on a page, where they have some. Rows in ``inner`` are
+    parts of the row above them, indented.
     """
 
     title: str
@@ -36,6 +37,25 @@ class Block:
     labels: frozenset[int] = frozenset()
     compact: bool = False
     anchors: tuple[str, ...] = ()
+    inner: frozenset[int] = frozenset()
+
+    def outer_rows(self) -> list[list[str]]:
+        """Return the rows without those that are parts of others."""
+        return [row for number, row in enumerate(self.rows) if number not in self.inner]
+
+
+class NameCell(str):
+    """A cell that holds a name and a ``tail``, which stays whole where the name is cut."""
+
+    __slots__ = ("name", "tail")
+    name: str
+    tail: str
+
+    def __new__(cls, name: str, tail: str) -> NameCell:
+        """Return the cell, as a text both parts together."""
+        made = super().__new__(cls, name + tail)
+        made.name, made.tail = name, tail
+        return made
 
 
 @record(frozen=True)
@@ -66,13 +86,16 @@ def kernels(report: ReportData, top: int) -> Block | None:
     several = len({(k.device, k.owner) for k in report.kernels}) > 1
     adds = any(overlaps(k) for k in report.kernels[:top])
     rows: list[list[str]] = []
+    inner: set[int] = set()
     for place, kernel in enumerate(report.kernels[:top]):
         configs = len(kernel.variants)
         # a name that begins with blanks would pass for the row of a variant
         name = kernel.short_name.strip() or "(no name)"
-        rows.append(_kernel(kernel, name + (f" ({configs} configs)" if configs else ""), adds, several))
+        rows.append(_kernel(kernel, NameCell(name, f" ({configs} configs)" if configs else ""), adds, several))
         if place < VARIANTS_FOR:
-            rows += [_kernel(v, "  " + _config(v.config), adds, several) for v in kernel.variants[:VARIANTS_SHOWN]]
+            parts = [_kernel(v, "  " + _config(v.config), adds, several) for v in kernel.variants[:VARIANTS_SHOWN]]
+            inner |= set(range(len(rows), len(rows) + len(parts)))
+            rows += parts
     notes = []
     hidden = report.kernels[top:]
     if hidden:
@@ -92,7 +115,7 @@ def kernels(report: ReportData, top: int) -> Block | None:
         "kernel", "self p50", "95% CI", *(["adds p50"] if adds else []), "n", "share", "dispatch p50", "event pair reads", "inflation", "queue",
         *(["device"] if several else []),
     ]  # fmt: skip
-    return Block("Kernels (self-time, largest total first)", columns, rows, notes=notes)
+    return Block("Kernels (self-time, largest total first)", columns, rows, notes=notes, inner=frozenset(inner))
 
 
 def overlaps(k: KernelRow) -> bool:
@@ -174,10 +197,6 @@ def ladder(report: ReportData, top: int) -> Block | None:
             cells.append(show.time(form) + (f" ({show.time(replay)})" if differs else ""))
         rows.append([title, *cells])
     op = with_ladder[0]
-    named = (
-        ("dispatch", "d"), ("kernels", "k"), ("latency", "L"), ("record", "e"), ("sync", "s"), ("gap", "g"), ("clear", "c"), ("backlog", "b")
-    )  # fmt: skip
-    symbols = ", ".join(f"{short} {_symbol(op.symbols.get(f'{name}_us'))}" for name, short in named)
     short, several = short_names(report), len(with_ladder) > 1
     notes = []
     if several:
@@ -186,14 +205,25 @@ def ladder(report: ReportData, top: int) -> Block | None:
         notes.append(
             "in brackets: the trace's own times replayed through the queue, where they differ from the closed form by 5 %"
         )
-    notes.append(f"symbols{' of op 1' if several else ''}: {symbols}")
-    notes += [
-        f"{name}: {how}"
-        for name, how in op.symbol_sources.items()
-        if name in ("dispatch", "kernels", "latency", "record", "sync", "gap", "clear", "backlog")
-    ]
+    notes += [ladder_symbols(op, "op 1" if several else ""), *ladder_sources(op)]
     titles = [f"op {n + 1}" for n in range(len(with_ladder))] if several else ["reading"]
     return Block("What each protocol would have read (per call)", ["protocol", *titles], rows, notes=notes)
+
+
+_SYMBOLS = {
+    "dispatch": "d", "kernels": "k", "latency": "L", "record": "e", "sync": "s", "gap": "g", "clear": "c", "backlog": "b",
+}  # fmt: skip
+
+
+def ladder_symbols(op: OpRow, of: str = "") -> str:
+    """Return the symbols that an operation's ladder is made of; ``of`` names the operation where there are several."""
+    symbols = ", ".join(f"{short} {_symbol(op.symbols.get(f'{name}_us'))}" for name, short in _SYMBOLS.items())
+    return f"symbols{f' of {of}' if of else ''}: {symbols}"
+
+
+def ladder_sources(op: OpRow) -> list[str]:
+    """Return how each of the symbols was found."""
+    return [f"{name}: {how}" for name, how in op.symbol_sources.items() if name in _SYMBOLS]
 
 
 LADDER_TITLES = {
@@ -354,22 +384,24 @@ def abstentions(report: ReportData) -> list[tuple[str, str]]:
     return [(", ".join(dict.fromkeys(rules)), reason) for reason, rules in by_reason.items()]
 
 
-def trace_lines(report: ReportData) -> list[str]:
-    """Return what the file is and what reading it met, unescaped."""
+def trace_lines(report: ReportData, named: bool = True) -> list[Line]:
+    """Return what the file is and what reading it met, unescaped; what takes from the whole report's worth is bold. ``named``: the first tells its name."""
     trace = report.trace
     names = [f"{d.id} {d.name or '(name not stated)'}" for d in trace.devices[:4]]
     more = f" and {len(trace.devices) - 4} more" if len(trace.devices) > 4 else ""
     lines = [
-        f"{trace.name}: {trace.format}, {show.plural(trace.events, 'event')}, {show.plural(trace.device_activities, 'device row')} "
+        f"{f'{trace.name}: ' if named else ''}{trace.format}, {show.plural(trace.events, 'event')}, {show.plural(trace.device_activities, 'device row')} "
         f"({show.plural(trace.kernels, 'kernel')}) on {show.plural(trace.streams, 'stream')}",
     ]
     if names:
         lines.append(f"device {', '.join(names)}{more}")
+    loud = []
     if trace.simulated:
-        lines.append("SIMULATED: this trace was made by a simulator, not recorded on a device")
+        loud.append("SIMULATED: this trace was made by a simulator, not recorded on a device")
     if trace.incomplete:
         where = "" if trace.first_damage_byte is None else f" (byte {trace.first_damage_byte})"
-        lines.append(f"INCOMPLETE: the trace breaks off{where}; the numbers cover the part that was read")
+        loud.append(f"INCOMPLETE: the trace breaks off{where}; the numbers cover the part that was read")
+    first, lines = lines, []
     for what, counts in (("repaired", trace.repaired), ("left out", trace.excluded)):
         if counts:
             lines.append(f"{what}: " + "; ".join(f"{n} x {reason}" for reason, n in counts.items()))
@@ -387,7 +419,7 @@ def trace_lines(report: ReportData) -> list[str]:
             else ""
         )
         lines.append("selection: " + ", ".join(f"{k} {v}" for k, v in trace.selection.items()) + nothing)
-    return lines
+    return [*(Line(t, "dim") for t in first), *(Line(t, "bold") for t in loud), *(Line(t, "dim") for t in lines)]
 
 
 def clock_line(report: ReportData) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
-from traceanalyzer.render.blocks import Block, Line, Lines, overlaps
+from traceanalyzer.render.blocks import Block, Line, Lines, NameCell, overlaps
 from traceanalyzer.render.escape import terminal
 from traceanalyzer.report.model import FindingRow, ReportData
 from traceanalyzer.report.units import KernelRow
@@ -111,7 +111,7 @@ def kernels(report: ReportData, most: int, width: int) -> Block | None:
         queues = {"in graph" if k.in_graph == k.count else show.queue(k.queue, k.grade) for k in same}
         rows.append(
             [
-                (first.short_name.strip() or "(no name)") + (f" ({variants} cfg)" if variants else ""), _span(k.p50_us for k in same),
+                NameCell(first.short_name.strip() or "(no name)", f" ({variants} cfg)" if variants else ""), _span(k.p50_us for k in same),
                 *([_span(k.exclusive_p50_us for k in same)] if adds else []), show.count(sum(k.count for k in same)),
                 show.percent(sum(k.share for k in same)), *([show.time(first.dispatch_p50_us)] if dispatch else []),
                 _span(k.event_reading_us for k in same), queues.pop() if len(queues) == 1 else "differs",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from traceanalyzer.render import blocks
 from traceanalyzer.render import format as show
 from traceanalyzer.render.base import WIDTH
-from traceanalyzer.render.blocks import Line, Lines, Part
+from traceanalyzer.render.blocks import Line, Lines, NameCell, Part
 from traceanalyzer.render.escape import TIED, terminal, tied
 from traceanalyzer.render.sections import SECTIONS
 from traceanalyzer.report.model import ReportData
@@ -114,7 +114,7 @@ def _parts(block: blocks.Block, width: int) -> list[blocks.Block]:
 
 def _shown_row(row: list[str], number: int, block: blocks.Block) -> list[str]:
     # plain text has no line to strike a number with
-    cells = [terminal(cell, 400) for cell in row]
+    cells = [NameCell(terminal(c.name, 400), c.tail) if isinstance(c, NameCell) else terminal(c, 400) for c in row]
     return [f"~~{cell}~~" if (number, place) in block.struck else cell for place, cell in enumerate(cells)]
 
 
@@ -143,23 +143,26 @@ def _table(block: blocks.Block, width: int) -> Table:
     for number, title in enumerate(block.columns):
         side: Literal["left", "right"] = "left" if number in block.names | block.labels else "right"
         table.add_column(Text(title), justify=side, width=widths[number], overflow="fold")
-    for row in block.rows:
+    for number, row in enumerate(block.rows):
         # a number wider than the whole screen still folds, digit by digit, rather than lose its end
+        crop = _cut_end if number in block.inner else _cropped
         table.add_row(
-            *(Text(_cropped(c, widths[n]), no_wrap=True) if n in block.names else Text(c) for n, c in enumerate(row))
+            *(Text(crop(c, widths[n]), no_wrap=True) if n in block.names else Text(c) for n, c in enumerate(row))
         )
     return table
 
 
+def _cut_end(text: str, width: int) -> str:
+    """Cut the end off: the beginning of a configuration tells it apart."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
 def _cropped(text: str, width: int) -> str:
-    """Cut the middle out: of a short name the end tells it apart, of a configuration the beginning does."""
+    """Cut the middle out: of a short name the end tells it apart."""
     if len(text) <= width:
         return text
-    if text.startswith("  "):
-        return text[: width - 1] + "…"
-    name, mark, configs = text.rpartition(" (")
-    if mark and configs.endswith((" configs)", " cfg)")):
-        return _cropped(name, max(width - len(mark) - len(configs), 6)) + mark + configs
+    if isinstance(text, NameCell) and text.tail:
+        return _cropped(text.name, max(width - len(text.tail), 6)) + text.tail
     head = (width - 1) * 2 // 5
     # a short name has a mark of its own where something was cut already
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}".replace("……", "…")

@@ -59,7 +59,7 @@ def render_markdown(report: ReportData, *, top: int = 10) -> str:
 
 def _lines(report: ReportData, limits: _Limits) -> list[str]:
     verdict = report.verdict
-    about = blocks.trace_lines(report)
+    about = [line.text for line in blocks.trace_lines(report)]
     if len(about) > _TRACE_LINES:
         about[_TRACE_LINES - 1 :] = [f"and {len(about) - _TRACE_LINES + 1} more notes on the file in the JSON report"]
     lines = [
@@ -75,7 +75,7 @@ def _lines(report: ReportData, limits: _Limits) -> list[str]:
     lines += _measured(report, limits)
     kernels = blocks.kernels(report, limits.kernels)
     if kernels is not None:
-        flat = blocks.Block(kernels.title, kernels.columns, [r for r in kernels.rows if not r[0].startswith("  ")])
+        flat = blocks.Block(kernels.title, kernels.columns, kernels.outer_rows())
         lines += [
             *pipe_table(flat),
             "",
@@ -168,7 +168,7 @@ def _ladder(report: ReportData) -> list[str]:
         return []
     # one line of readings: ten rows would cost the kernel table its place
     across = blocks.Block("", [row[0] for row in block.rows], [[row[1] for row in block.rows]], frozenset())
-    symbols = next(n for n in block.notes if n.startswith("symbols"))
+    symbols = blocks.ladder_symbols(next(op for op in report.ops if op.symbols))
     basis = f"{operations.rows[0][0]}; {operations.notes[0]}; {symbols}"
     return _folded(
         "What each protocol would have read (us)", [*pipe_table(across), "", f"<sub>{markdown(basis, 400)}</sub>"]

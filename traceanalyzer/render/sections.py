@@ -43,7 +43,7 @@ def _verdict(report: ReportData, top: int) -> list[Part]:  # noqa: ARG001 - all 
 
 def _trace(report: ReportData, top: int) -> list[Part]:  # noqa: ARG001
     about = blocks.trace_lines(report)
-    lines = [Line(t, "bold" if t.startswith(("INCOMPLETE", "SIMULATED")) else "dim") for t in about[:_TRACE_LINES]]
+    lines = about[:_TRACE_LINES]
     if len(about) > _TRACE_LINES:
         lines.append(Line(f"and {show.plural(len(about) - _TRACE_LINES, 'more note')} on the file (all in JSON)"))
     if text := blocks.clock_line(report):

@@ -89,9 +89,8 @@ def _lines(report: ReportData, limits: _Limits, command: str) -> list[str]:
         ]
     elif kernels is not None:
         # the whole report has a kernel's variants; here each kernel has one row
-        rows = [row for row in kernels.rows if not row[0].startswith("  ")]
         notes = " · ".join(markdown(n, 200) for n in [kernels.title, *kernels.notes])
-        table = pipe_table(blocks.Block(kernels.title, kernels.columns, rows))
+        table = pipe_table(blocks.Block(kernels.title, kernels.columns, kernels.outer_rows()))
         lines += [*table, "", f"<sub>{notes}</sub>", ""]
     lines += [*_findings(report.findings, limits), ""]
     if report.abstentions:
@@ -128,9 +127,8 @@ def _not_judged(report: ReportData, limits: _Limits) -> str:
 
 
 def _conditions(report: ReportData, limits: _Limits) -> str:
-    about = blocks.trace_lines(report)
     # the heading has the name already
-    about[0] = about[0].removeprefix(f"{report.trace.name}: ")
+    about = [line.text for line in blocks.trace_lines(report, named=False)]
     if len(about) > _CONDITION_LINES:
         about[_CONDITION_LINES:] = [f"{len(about) - _CONDITION_LINES} more notes on the file in the whole report"]
     clock = blocks.clock_line(report)

@@ -221,7 +221,7 @@ def _ledger_notes(report: ReportData) -> list[str]:
 def _facts(report: ReportData) -> list[tuple[str, list[str]]]:
     clock = blocks.clock_line(report) or f"clocks: {report.clock.state}"
     facts = [
-        ("Trace", [_text(line, 1000) for line in blocks.trace_lines(report)[:16]]),
+        ("Trace", [_text(line.text, 1000) for line in blocks.trace_lines(report)[:16]]),
         ("Linkage", [_text(report.coverage.sentence)]),
         ("Clocks", [_text(clock.removeprefix("clocks: "), 400)]),
     ]
@@ -331,11 +331,16 @@ def _ladder(op: OpRow, name: str, wrong: bool) -> blocks.Block:
 
 
 def _ladder_notes(report: ReportData) -> list[str]:
-    found, short = blocks.ladder(report, LADDERS), blocks.short_names(report)
+    short = blocks.short_names(report)
     # the page picks an operation by name, where the text numbers its columns
-    first = next((short.get(op.name, op.name) for op in report.ops if op.symbols), "")
-    kept = [n for n in found.notes if not n.startswith(("in brackets", "op "))] if found else []
-    notes = [_text(n.replace("symbols of op 1", f"symbols of {first}", 1), 600) for n in kept]
+    with_ladder = [op for op in report.ops if op.symbols]
+    op, several = (with_ladder[0], len(with_ladder) > 1) if with_ladder else (None, False)
+    kept = (
+        [blocks.ladder_symbols(op, short.get(op.name, op.name) if several else ""), *blocks.ladder_sources(op)]
+        if op
+        else []
+    )
+    notes = [_text(n, 600) for n in kept]
     notes += [
         _text(f"no ladder for {short.get(op.name, op.name)}: {op.no_ladder}", 600) for op in report.ops[:LADDERS] if op.no_ladder
     ]  # fmt: skip

@@ -27,7 +27,10 @@ def render_html(report: ReportData, *, top: int = 20) -> str:
     clock = blocks.clock_line(report)
     context = {
         "headline": terminal(report.verdict.headline, 4000),
-        "lines": [terminal(line, 1000) for line in (*blocks.trace_lines(report)[:12], *([clock] if clock else []))],
+        "lines": [
+            terminal(line, 1000)
+            for line in (*(x.text for x in blocks.trace_lines(report)[:12]), *([clock] if clock else []))
+        ],
         "tables": tables,
         "coverage": terminal(report.coverage.sentence, 2000),
         "findings": [
