@@ -195,9 +195,9 @@ def _temper(
             queue, state=QueueState.MIXED, reason=f"starved launches, but only {number_text.percent(idle_share)} idle"
         )
     if idle.busy_ns and idle.copy_ns / idle.busy_ns > options.threshold("copy_share"):
-        share = idle.copy_ns / idle.busy_ns
+        took, busy = number_text.duration(idle.copy_ns), number_text.duration(idle.busy_ns)
         return replace(
-            queue, state=QueueState.MIXED, reason=f"copies and fills hold {number_text.percent(share)} of the busy time"
+            queue, state=QueueState.MIXED, reason=f"copies and fills take {took}, and the device is busy for {busy}"
         )
     return queue
 

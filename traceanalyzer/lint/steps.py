@@ -66,17 +66,26 @@ class Step:
 
 @dataclass(eq=False)
 class Scope:
-    """The steps of a module or function, and the last line of each loop in it by the loop's first line; ``counted``: loops over a range."""
+    """The steps of a module or function, and the last line of each loop in it by the loop's first line; ``counted``: loops over a range.
+
+    ``parameters``: the names that a caller gives a value.
+    """
 
     name: str
     steps: list[Step] = field(default_factory=list)
     loop_ends: dict[int, int] = field(default_factory=dict)
     counted: set[int] = field(default_factory=set)
+    parameters: frozenset[str] = frozenset()
 
     @property
     def waits(self) -> bool:
         """Whether a caller may take a call of this function for a barrier."""
         return any(s.kind in (Kind.BARRIER, Kind.TRANSFER) for s in self.steps)
+
+
+def _parameters(params: cst.Parameters) -> frozenset[str]:
+    stars = [p for p in (params.star_arg, params.star_kwarg) if isinstance(p, cst.Param)]
+    return frozenset(p.name.value for p in (*params.params, *params.posonly_params, *params.kwonly_params, *stars))
 
 
 class StepReader(cst.CSTVisitor):
@@ -101,7 +110,7 @@ class StepReader(cst.CSTVisitor):
     # -- scopes, loops and statements ------------------------------------------------------------------
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        scope = Scope(node.name.value)
+        scope = Scope(node.name.value, parameters=_parameters(node.params))
         self.scopes.append(scope)
         self.functions.setdefault(node.name.value, scope)
         self._stack.append(scope)

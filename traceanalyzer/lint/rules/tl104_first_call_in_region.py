@@ -61,6 +61,11 @@ class FirstCallInRegion(LintRule):
             "    torch.cuda.synchronize()\n    return (time.time() - t0) / n\nrun(f, 3)  # warm-up\nprint(run(f, 100))\n",
         ),
         LintExample(
+            "a helper for other files: function and inputs are those of a caller, who may have warmed up",
+            "import time, torch\ndef timed(model, inputs, times=1):\n    torch.cuda.synchronize()\n    t0 = time.perf_counter()\n    for _ in range(times):\n"
+            "        model(*inputs)\n    torch.cuda.synchronize()\n    return time.perf_counter() - t0\n",
+        ),
+        LintExample(
             "a training loop: each turn has a reading of its own",
             "import time, torch\nfor batch in data:\n    t0 = time.time()\n    train(batch.cuda())\n    torch.cuda.synchronize()\n    log(time.time() - t0)\n",
         ),
@@ -88,6 +93,7 @@ class FirstCallInRegion(LintRule):
                 or region.yields
                 or not looped
                 or _warmed(region)
+                or _callers_own(script, region, looped[0])
             ):
                 continue
             yield self.problem(script, looped[0], {"work": looped[0].name})
@@ -100,6 +106,17 @@ def _repeated(script: Script, region: Region) -> bool:
         bool(name)
         and re.search(rf"\b{re.escape(name)}\((?:[^\n]*\n){{0,3}}?[^\n]*\bfor \w+ in range\b", script.text) is not None
     )
+
+
+def _callers_own(script: Script, region: Region, work: Step) -> bool:
+    """Whether both function and arguments are a caller's, who is in another file and may have called them before."""
+    given = region.scope.parameters
+    call = re.search(rf"\b{re.escape(work.name)}\(([^()\n]*)\)", script.lines[work.line - 1])
+    if call is None or work.name.partition(".")[0] not in given - {"self"}:
+        return False
+    used = set(re.findall(r"[A-Za-z_]\w*", re.sub(r"\w+\s*=(?!=)", "", call[1])))
+    elsewhere = re.search(rf"(?<!def )\b{re.escape(region.scope.name)}\(", script.code) is None
+    return bool(used) and used <= given and elsewhere
 
 
 def _warmed(region: Region) -> bool:
