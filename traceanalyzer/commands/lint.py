@@ -10,7 +10,9 @@ import click
 
 from traceanalyzer.commands.files import FILE
 from traceanalyzer.commands.output import utf8_stdout, write_output
+from traceanalyzer.commands.progress import step_progress
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError
+from traceanalyzer.interrupts import cleaning_up
 from traceanalyzer.render.base import names, render
 from traceanalyzer.render.formats import LINT
 
@@ -22,6 +24,10 @@ Exit codes:
   2  bad input: a path or an option that is not there, a file named here that is no Python 3
   4  libcst is not installed
 """
+
+
+_FEW = 20
+"""So many files take no time that is worth a line."""
 
 
 @click.command(
@@ -69,11 +75,14 @@ def command(
     if diff and output_format != "text":
         raise OptionError("diff_is_text", "--diff prints a diff, and no other format", hint="leave out --format")
     results, mended, diffs = [], 0, []
-    for path in script_files(paths):
-        done = lint_file(path, rules, fix or diff, write=not diff)
-        results.append(done.result)
-        mended += done.used
-        diffs.append(done.diff)
+    found = list(script_files(paths))
+    with cleaning_up(), step_progress(len(found) > _FEW) as tell:
+        for number, path in enumerate(found, 1):
+            tell("checking", number, len(found))
+            done = lint_file(path, rules, fix or diff, write=not diff)
+            results.append(done.result)
+            mended += done.used
+            diffs.append(done.diff)
     report = LintReport(results, mended, [type(r) for r in rules], "".join(diffs) if diff else "")
     write_output(render(LINT, output_format, report), output, form=output_format)
     named = {str(Path(p)) for p in paths}
