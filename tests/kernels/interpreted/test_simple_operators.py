@@ -125,3 +125,14 @@ def test_shapes_that_do_not_fit_are_refused_before_a_launch(call):
 def test_matmul_takes_any_shape(m, n, k):
     a, b = torch.randn(m, k), torch.randn(k, n)
     torch.testing.assert_close(matmul(a, b), a @ b)
+
+
+@pytest.mark.parametrize("name", ["vector_add", "softmax", "rms_norm"])
+def test_the_operator_of_torch_runs_the_kernel_and_differentiates(name):
+    from traceanalyzer.kernels import torch_library
+
+    args = [a.detach().clone().requires_grad_() for a in operator(name).inputs("tiny", "fp32").args]
+    got, want = getattr(torch_library, name)(*args), operator(name).reference(*args)
+    torch.testing.assert_close(got, want)
+    for mine, theirs in zip(torch.autograd.grad(got.sum(), args), torch.autograd.grad(want.sum(), args), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
