@@ -131,12 +131,13 @@ def test_both_sides_stand_on_one_axis(open_page, inverted):
 def test_several_heads_stand_in_one_page(open_page, tmp_path_factory):
     base = simulated(tmp_path_factory, "base.json", 20_000, 20_000, 1)
     heads = [simulated(tmp_path_factory, f"head{i}.json", 14_000 + 6000 * i, 20_000, 5 + i) for i in range(3)]
-    found = compare_all(base, heads)
+    found = compare_all(base, heads, options=AnalysisOptions(figures=True))
     page = open_page(render_comparison_page([c.data for c in found], [c.figures for c in found]))
     assert page.locator("section[id^=comparison-]").count() == 3
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
     assert len(ids) == len(set(ids))
     assert page.locator("#protocols figure.rows").count() == 3
+    assert "Of 3 heads the first is drawn." in page.locator("#timelines").inner_text()
 
 
 def test_without_scripts_the_tables_stand(open_page, inverted):

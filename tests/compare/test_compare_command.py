@@ -499,3 +499,13 @@ def test_no_sentence_of_a_saved_report_moves_a_number_of_its_comparison(tmp_path
         found.append(json.loads(ta.compare(*paths).to_json().replace(f"{turn}-", "")))
     assert found[0]["ops"] and without_sentences(found[0]) == without_sentences(found[1])
     assert any(op["symbols_seen"] for op in saved[0]["ops"])  # what told them apart was a sentence once
+
+
+def test_of_identical_files_no_row_is_undecided(tmp_path):
+    one = simulate(tmp_path / "one.json", 40_000, 10_000, jitter=0.2)
+    (tmp_path / "two.json").write_bytes(one.read_bytes())
+    found = ta.compare(one, tmp_path / "two.json").to_dict()
+    assert found["verdict"]["status"] == "same"
+    told = {row["verdict"] for row in (*found["ops"], *found["kernels"])}
+    told |= {r["verdict"] for unit in found["units"] for r in unit["ratios"] if r["verdict"]}
+    assert told == {"SAME"}

@@ -72,6 +72,7 @@ def render_comparison_page(
     ]
     # one pair of timelines: of several heads the first
     context["timelines"] = timelines(first, figures[0])
+    context["heads_shown_of"] = len(found)
     context["ledgers"] = [bars for d in found[:1] for u in d.units[:1] if (bars := ledger_bars(u)) is not None]
     data: dict[str, Any] = {"markdown": render_comparison_markdown(found)}
     if (drawn := timelines_data(figures[0])) is not None:
