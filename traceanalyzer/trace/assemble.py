@@ -184,8 +184,7 @@ def _sound_device_rows(store: Store, device: _Arrays, middle: int | None) -> _Ar
     keep = np.ones(len(device["start_ns"]), dtype=bool)
     for reason, mask in sound_times.faults(device["start_ns"], device["dur_ns"], middle, check_unset=True):
         keep &= ~mask
-        for kind, count in Counter(device["kind"][mask].tolist()).items():
-            store.salvage.excluded[f"{_KIND_WORDS[RowKind(kind)]}: {reason}"] += count
+        _leave_out(store, device, mask, reason)
     placeless = keep & ((device["device"] == BAD_ID) | (device["stream"] == BAD_ID))
     if placeless.any():
         keep &= ~placeless
@@ -206,13 +205,14 @@ def _in_order(
     ends = device["start_ns"] + device["dur_ns"]
     bad = outlasting(lane, device["name"], device["start_ns"], ends, usable)
     if bad.any():
-        store.salvage.excluded["kernel: outlasts its successors on an in-order stream"] += int(np.count_nonzero(bad))
+        _leave_out(store, device, bad, "outlasts its successors on an in-order stream")
     return ~bad
 
 
 def _leave_out(store: Store, device: _Arrays, rows: npt.NDArray[np.bool_], why: str) -> None:
     for kind, count in Counter(device["kind"][rows].tolist()).items():
         store.salvage.excluded[f"{_KIND_WORDS[RowKind(kind)]}: {why}"] += count
+        store.salvage.device_rows_left_out += count if kind != RowKind.GRAPH else 0
 
 
 def _once(store: Store, rows: _Arrays, columns: tuple[str, ...], word: str, wanted: npt.NDArray[np.bool_]) -> _Arrays:

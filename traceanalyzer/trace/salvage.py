@@ -17,6 +17,7 @@ class Salvage:
         excluded: rows left out of every number, by reason. Counts of rows, not of bytes.
         notes: sentences about the file as a whole, in order of discovery.
         incomplete: the file ends before its trace does; numbers cover the part that is there.
+        device_rows_left_out: kernels, copies and fills that are in the file and in no number; they are in ``excluded`` too.
         first_offset: byte offset (after decompression) of the first damage, or None.
     """
 
@@ -24,6 +25,7 @@ class Salvage:
     excluded: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     incomplete: bool = False
+    device_rows_left_out: int = 0
     first_offset: int | None = None
 
     def at(self, offset: int) -> None:
@@ -35,11 +37,6 @@ class Salvage:
         """Add a sentence once."""
         if sentence not in self.notes:
             self.notes.append(sentence)
-
-    @property
-    def device_rows_left_out(self) -> int:
-        """Number of kernels, copies and fills that are in the file and in no number."""
-        return sum(n for reason, n in self.excluded.items() if reason.startswith(("kernel:", "copy:", "fill:")))
 
     @property
     def touched(self) -> bool:
