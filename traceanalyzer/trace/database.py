@@ -174,7 +174,9 @@ def _ends_at(path: Path) -> int | None:
         size = path.stat().st_size
     except OSError:
         return None
-    page, changes, pages, counted_at = (int.from_bytes(head[a:b], "big") for a, b in ((16, 18), (24, 28), (28, 32), (92, 96)))
+    page, changes, pages, counted_at = (
+        int.from_bytes(head[a:b], "big") for a, b in ((16, 18), (24, 28), (28, 32), (92, 96))
+    )
     # the count holds only where it was written with the last change (file format, 1.3.7)
     whole = (65536 if page == 1 else page) * pages
     return size if changes == counted_at and size < whole else None
