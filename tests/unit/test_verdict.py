@@ -383,3 +383,17 @@ def test_the_verdict_takes_the_short_part_of_a_remedy_and_the_brief_of_a_second_
         for message in rule.messages.values():
             assert not message.brief or message.headline.startswith(message.brief)
             assert ". " not in (message.brief or message.headline) or rule.code == "TA202"
+
+
+def test_a_second_cause_is_named_where_a_measurement_is_at_risk_too(tmp_path):
+    copies = [
+        e
+        for i in range(12)
+        for e in (
+            *memcpy(200 * i, 200 * i + 6, 120, 10 * i + 1, 128),
+            launch(200 * i + 150, 10 * i + 2),
+            kernel(200 * i + 160, 20, 10 * i + 2, "timed_kernel"),
+        )
+    ]
+    headline = reported(tmp_path, copies)["verdict"]["headline"]
+    assert "Also: copies are exposed" in headline or "Suspect: copies are exposed" in headline, headline

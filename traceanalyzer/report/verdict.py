@@ -88,7 +88,10 @@ def _verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
             "cannot-judge", f"Cannot judge: queue state unknown, {unknown}.{extra} Self-times and gaps stand."
         )
     if risk is not None:
-        extra = _also([*rows, *([limit] if limit and limit.severity is Severity.WARNING else []), *warnings], risk)
+        second = _second(limits, risk) if risk.rule in FAMILY_OF_RULE else []
+        extra = _also(
+            [*rows, *second, *([limit] if limit and limit.severity is Severity.WARNING else []), *warnings], risk
+        )
         return Verdict(
             "suspect",
             f"Suspect: {_sentence(risk.headline.rstrip('.') + _where(analysis, risk))} {_first_remedy(risk)}{extra}{_confirmed(analysis)}",
