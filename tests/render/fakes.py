@@ -121,7 +121,9 @@ def ledger(text: str = "", **given: Any) -> model.LedgerRow:
         "window": "span", "span_us": 1000.0, "classes": {"compute": 500.0, "host_op": 400.0, "launch_latency": 100.0},
         "drained_by": {"late": 400.0, "wait": 100.0}, "items": [cause(text=text), cause("launch_latency", text, us=100.0, share=0.1)],
     }  # fmt: skip
-    return make(model.LedgerRow, text, **{**usual, **given})
+    made = make(model.LedgerRow, text, **{**usual, **given})
+    # each cause lies in one range
+    return made if "causes" in given else dataclasses.replace(made, causes=made.items)
 
 
 def report(text: str = "", **given: Any) -> ReportData:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from traceanalyzer.analysis.ledger import ChangeWorth, DeviceLedger, DrainedBy, LedgerClass
 from traceanalyzer.analysis.ledger.membership import of_classes
+from traceanalyzer.analysis.ledger.recorded import operators_recorded
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.call_operators import CallOperators
 from traceanalyzer.doctor.finding import Cost, SeenRow
@@ -91,6 +92,7 @@ class Item:
     count: int
     longest_ns: int
     longest_at_ns: int
+    operators_recorded: bool = True
 
     @property
     def named(self) -> bool:
@@ -103,7 +105,8 @@ class Item:
         if self.cls is LedgerClass.LAUNCH_LATENCY:
             return "launch latency"
         return self.name or {
-            LedgerClass.BETWEEN_OPS: "host code outside of operators",
+            # where no operator was recorded nothing is known to lie outside of one
+            LedgerClass.BETWEEN_OPS: f"host code outside of {'operators' if self.operators_recorded else 'API calls'}",
             LedgerClass.PROFILER: "the profiler",
         }.get(self.cls, self.cls.label.replace("_", " "))
 
@@ -137,6 +140,11 @@ class DeviceCauses:
         """The device's label where the trace has several, else empty."""
         several = len(self._analysis.ledgers) > 1
         return self._analysis.trace.devices[self.ledger.device].label if several else ""
+
+    @cached_property
+    def operators_recorded(self) -> bool:
+        """Whether operators or Python frames of the launching processes were recorded."""
+        return operators_recorded(self._analysis.trace, self.ledger)
 
     @cached_property
     def _interval_of(self) -> Int64:
@@ -304,7 +312,7 @@ class DeviceCauses:
                 Item(
                     LedgerClass(int(ledger.cls[mine[0]])), ledger.names.text(int(ledger.name[mine[0]])),
                     ledger.names.text(int(ranges[0])) if len(ranges) == 1 else "", int(sums[k]), len(length),
-                    int(length[longest]), int(start[longest]),
+                    int(length[longest]), int(start[longest]), self.operators_recorded,
                 )
             )  # fmt: skip
         return found

@@ -65,10 +65,16 @@ class LedgerRule(Rule):
         least = analysis.options.threshold(self.least)
         found = []
         for device in devices:
-            mask = self.mask(device)
-            if mask.any() and device.share(mask) >= least:
-                found.append(self.judged(analysis, device, mask))
+            found += [
+                self.judged(analysis, device, mask)
+                for mask in self.parts(device)
+                if mask.any() and device.share(mask) >= least
+            ]
         return found
+
+    def parts(self, device: DeviceCauses) -> list[Bool]:
+        """Return the segments of each finding of a device: of one, unless a rule knows the cause in several forms."""
+        return [self.mask(device)]
 
     def mask(self, device: DeviceCauses) -> Bool:
         """Return the segments of the cause."""

@@ -16,7 +16,7 @@ _HOST = {
     "rocprofv3": "record host calls too: rocprofv3 --hip-trace --kernel-trace, or --sys-trace",
     "rocpd": "record host calls too: rocprofv3 --hip-trace --kernel-trace, or --sys-trace",
     "rocprof": "record host calls too: rocprof --hip-trace",
-    "ascend": "record the host side too: activities=[ProfilerActivity.CPU, ProfilerActivity.NPU], profiler_level=Level1",
+    "ascend": "record the host side too: torch_npu.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.NPU]), profiler_level=Level1",
     "unitrace": "record host calls too: unitrace --chrome-call-logging --chrome-kernel-logging",
 }
 _DEVICE = {
@@ -26,13 +26,13 @@ _DEVICE = {
     "rocprofv3": "record with rocprofv3 --kernel-trace --memory-copy-trace",
     "rocpd": "record with rocprofv3 --kernel-trace --memory-copy-trace",
     "rocprof": "record with rocprof --hip-trace",
-    "ascend": "record with activities=[ProfilerActivity.CPU, ProfilerActivity.NPU] and synchronise before the window closes",
+    "ascend": "record with torch_npu.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.NPU]) and synchronise before the window closes",
     "unitrace": "record with unitrace --chrome-kernel-logging",
 }
 _WARM = {
     "nsight": "start recording once the program is warm: nsys profile --capture-range=cudaProfilerApi",
     "jax": "call the function a few times before jax.profiler.start_trace",
-    "ascend": "record again with a warm profiler: schedule(wait=1, warmup=1, active=...)",
+    "ascend": "record again with a warm profiler: schedule=torch_npu.profiler.schedule(wait=1, warmup=1, active=...)",
 }
 _CLOSE = {
     "nsight": "call cudaDeviceSynchronize() before the recording stops",

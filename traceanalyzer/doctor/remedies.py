@@ -206,10 +206,13 @@ def overlap_of(analysis: Analysis) -> str:
     return Advice("overlap it with compute", " (larger or earlier buckets), or send less")
 
 
-def look_at_host_of(analysis: Analysis) -> str:
+def look_at_host_of(analysis: Analysis, device: DeviceCauses) -> str:
     """Return how to find out what a program does where no row of the host names it."""
-    found = "look at what the program does there between its operators"
+    recorded = device.operators_recorded
+    found = f"look at what the program does there between its {'operators' if recorded else 'launches'}"
     name = framework(analysis)
+    if name in ("torch", "triton") and not recorded:
+        return Advice(found, "; record with CPU activity (ProfilerActivity.CPU) to see its operators")
     if name == "jax":
         return Advice(found, "; jax.profiler.TraceAnnotation names its parts")
     if name in ("torch", "triton", "ascend"):
@@ -220,12 +223,16 @@ def look_at_host_of(analysis: Analysis) -> str:
 def dispatch_of(analysis: Analysis, device: DeviceCauses, mask: Bool) -> list[str]:
     """Return what to do about a host that launches too late, by what costs most of the segments: its own code between the operators, or its launches.
 
-    A stretch of own code far longer than a launch is no overhead of one: fewer launches do not shorten it.
+    A stretch of own code far longer than the run's usual time from launch to launch is no overhead of one: fewer launches do not shorten it.
     """
     fewer = [fewer_launches_of(analysis), "fuse operators, so that there are fewer launches"]
     own = mask & of_classes(device.ledger.cls, (LedgerClass.BETWEEN_OPS, LedgerClass.PYTHON))
-    if 2 * device.ns(own) >= device.ns(mask) and device.mostly_long(own, LONG_STRETCH_NS) and not _by_graphs(analysis):
-        return [look_at_host_of(analysis), *fewer]
+    if (
+        2 * device.ns(own) >= device.ns(mask)
+        and device.mostly_long(own, _long_stretch_ns(analysis))
+        and not _by_graphs(analysis)
+    ):
+        return [look_at_host_of(analysis, device), *fewer]
     return fewer
 
 
@@ -259,12 +266,23 @@ def fewer_launches_of(analysis: Analysis) -> str:
     return graph_of(analysis)
 
 
-LONG_STRETCH_NS = 100_000
-"""Own code of the host that takes longer at a time is no overhead of a launch."""
+LEAST_STRETCH_NS, MOST_STRETCH_NS = 20_000, 100_000
+STRETCH_FACTOR = 10
+"""Own code of the host that takes so many times the usual interval of the launches, within these limits, is no overhead of one."""
 _REPEATS = 3
 _WAITS_PER_UNIT = 2
 _CHANGING = 0.5
 """Where more than this share of neighbouring steps differ in how many rows they start, no graph of one fits the next."""
+
+
+def _long_stretch_ns(analysis: Analysis) -> int:
+    """Return from which length on a stretch of the host's own code is longer than the run's own pace explains."""
+    calls = analysis.trace.calls
+    at = np.flatnonzero(analysis.host.owns & analysis.chosen.calls)
+    same = calls.thread[at[1:]] == calls.thread[at[:-1]]
+    apart = np.diff(calls.start_ns[at])[same]
+    usual = float(np.median(apart)) if len(apart) else 0.0
+    return int(min(MOST_STRETCH_NS, max(LEAST_STRETCH_NS, STRETCH_FACTOR * usual)))
 
 
 def _by_graphs(analysis: Analysis) -> bool:

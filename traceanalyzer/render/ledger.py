@@ -51,11 +51,14 @@ NO_CAUSES = "host and device clocks disagree: why the device idled is not known"
 
 def _busy_only(row: LedgerRow) -> LedgerRow:
     classes = {c: us for c, us in row.classes.items() if c in BUSY} | {"idle": idle_us(row)}
-    return replace(row, classes=classes, drained_by={}, worth=[], items=[i for i in row.items if i.class_ in BUSY])
+    items, largest = ([i for i in found if i.class_ in BUSY] for found in (row.items, row.causes))
+    return replace(row, classes=classes, drained_by={}, worth=[], items=items, causes=largest)
 
 
-def word(cls: str) -> str:
-    """Return the name of a class in text."""
+def word(cls: str, row: LedgerRow | None = None) -> str:
+    """Return the name of a class in text; in the ledger of a device whose operators nobody recorded nothing lies outside of them."""
+    if cls == "between_ops" and row is not None and not row.operators_recorded:
+        return "host outside API calls"
     return WORDS[cls][1] if cls in WORDS else terminal(cls, 30)
 
 
@@ -101,7 +104,7 @@ def _legend(row: LedgerRow) -> list[tuple[str, float]]:
 def legend(row: LedgerRow) -> list[str]:
     """Return what the marks of a bar stand for, each with its share."""
     shown = _legend(row)
-    parts = [f"{WORDS[c][0] if c in WORDS else OTHER} {word(c)} {show.percent(share)}" for c, share in shown]
+    parts = [f"{WORDS[c][0] if c in WORDS else OTHER} {word(c, row)} {show.percent(share)}" for c, share in shown]
     rest = 1 - sum(share for _, share in shown)
     return [*parts, *([f"{OTHER} other {show.percent(rest)}"] if rest >= _LEAST else [])]
 
@@ -176,8 +179,10 @@ def _bars(rows: list[LedgerRow], width: int) -> Lines:
     lines = [
         f"{name:{left}} {bar(row, room)} {end:>{right}}" for name, row, end in zip(names, shown, ends, strict=True)
     ]
-    marks = list(dict.fromkeys(c for row in shown for c, _ in _legend(row)))
-    lines += _wrapped([f"{WORDS[c][0]} {word(c)}" for c in marks if c in WORDS] + [f"{OTHER} other"], width)
+    marks = {c: row for row in reversed(shown) for c, _ in reversed(_legend(row))}
+    lines += _wrapped(
+        [f"{WORDS[c][0]} {word(c, row)}" for c, row in marks.items() if c in WORDS] + [f"{OTHER} other"], width
+    )
     if len(rows) > BARS:
         lines.append(f"{show.plural(len(rows) - BARS, 'more device')}, which idle less: --section ledger")
     return Lines(f"Where the time of {len(rows)} devices went", [Line(text, indent=2) for text in lines])
@@ -195,7 +200,7 @@ def _margins(row: LedgerRow) -> list[str]:
 
 def causes(rows: list[LedgerRow]) -> list[tuple[LedgerRow, LedgerItemRow]]:
     """Return what the devices lost time to, largest first: everything but compute and the gaps of its own queue."""
-    found = [(row, item) for row in rows for item in row.items if item.class_ != "compute"]
+    found = [(row, item) for row in rows for item in row.causes if item.class_ != "compute"]
     return sorted(found, key=lambda pair: -pair[1].us)
 
 
@@ -208,7 +213,7 @@ def _causes(rows: list[LedgerRow], short: dict[str, str], width: int, most: int)
     place = not several or width >= 92
     cells = [
         [
-            word(item.class_), named(item, short), show.duration(item.us), show.percent(item.share), when(item),
+            word(item.class_, row), named(item, short), show.duration(item.us), show.percent(item.share), when(item),
             *([show.moment(round(item.example_at_us))] if place else []),
             *([device(row).removeprefix("device ")] if several else []),
         ]
@@ -228,6 +233,9 @@ def _causes(rows: list[LedgerRow], short: dict[str, str], width: int, most: int)
 def named(item: LedgerItemRow, short: dict[str, str]) -> str:
     """Return the name of a cause, a device row's in short, with the user's range it lies in."""
     name = short.get(item.name, item.name).strip() or (item.before if item.class_ in BUSY else "")
+    if item.ranges > 1:
+        # of a name that has a row of its own the ranges say little more
+        return name or (f"partly in {item.within}" if item.within else "")
     if item.within and item.within != item.name:
         return f"{name} in {item.within}" if name else f"in {item.within}"
     return name
@@ -243,7 +251,9 @@ def full_ledger(report: ReportData, top: int) -> list[Part]:
     for row in every[:top]:
         window = "" if row.window == "span" else f", calls of {terminal(row.window, 60)}"
         cells = [
-            [word(c), c, show.time(us), show.percent(us / row.span_us)] for c, us in row.classes.items() if row.span_us
+            [word(c, row), c, show.time(us), show.percent(us / row.span_us)]
+            for c, us in row.classes.items()
+            if row.span_us
         ]
         notes = [", ".join(parts)] if (parts := drained(row)) else []
         notes += [
@@ -266,7 +276,7 @@ def full_ledger(report: ReportData, top: int) -> list[Part]:
 def _items(row: LedgerRow, top: int, short: dict[str, str]) -> Block:
     cells = [
         [
-            word(i.class_), named(i, short), show.time(i.us), show.percent(i.share), show.count(i.count), show.time(i.longest_us), when(i),
+            word(i.class_, row), named(i, short), show.time(i.us), show.percent(i.share), show.count(i.count), show.time(i.longest_us), when(i),
             show.moment(round(i.example_at_us)), short.get(i.before, i.before),
         ]
         for i in row.items[:top]
@@ -280,7 +290,9 @@ def _items(row: LedgerRow, top: int, short: dict[str, str]) -> Block:
 def one_line(row: LedgerRow, short: dict[str, str]) -> str:
     """Return a device's ledger as one sentence: the shares of its classes, and the largest cause."""
     order = sorted(row.classes.items(), key=lambda pair: -pair[1])
-    shares = [f"{word(c)} {show.percent(us / row.span_us)}" for c, us in order if us >= _LEGEND_SHARE * row.span_us]
+    shares = [
+        f"{word(c, row)} {show.percent(us / row.span_us)}" for c, us in order if us >= _LEGEND_SHARE * row.span_us
+    ]
     text = f"{device(row)}, {show.duration(row.span_us)}: {', '.join(shares[:_LEGEND])}"
     found = [item for _, item in causes([row]) if item.share >= _CAUSE_SHARE]
     if "idle" in row.classes:
@@ -288,7 +300,7 @@ def one_line(row: LedgerRow, short: dict[str, str]) -> str:
     if found:
         first = found[0]
         name = f" {named(first, short)}" if named(first, short) else ""
-        text += f"; largest cause: {word(first.class_)}{name}, {show.duration(first.us)} ({show.percent(first.share)}), {when(first)}"
+        text += f"; largest cause: {word(first.class_, row)}{name}, {show.duration(first.us)} ({show.percent(first.share)}), {when(first)}"
     if change := worth.best(row):
         text += f"; {change}"
     return text
@@ -303,7 +315,7 @@ def cause_table(report: ReportData, most: int) -> Block | None:
     several, short = len(rows) > 1, short_names(report)
     cells = [
         [
-            named(item, short) or f"before {short.get(item.before, item.before)}", word(item.class_), show.duration(item.us), show.percent(item.share), when(item),
+            named(item, short) or f"before {short.get(item.before, item.before)}", word(item.class_, row), show.duration(item.us), show.percent(item.share), when(item),
             *([device(row).removeprefix("device ")] if several else []),
         ]
         for row, item in found

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from traceanalyzer.analysis.ledger import DeviceLedger, LedgerItem, Worth, items
+from traceanalyzer.analysis.ledger import DeviceLedger, LedgerItem, Worth, items, largest
 from traceanalyzer.analysis.ledger.lines import short_line
+from traceanalyzer.analysis.ledger.recorded import operators_recorded
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.worth.changes import CHANGES
 from traceanalyzer.report import model
 
 MOST_ITEMS = 40
 """Items a window lists; the classes have the time of all of them."""
+MOST_CAUSES = 10
+"""Causes a device lists with the ranges put together, which is how the verdict adds them up."""
 
 
 def _us(ns: float) -> float:
@@ -41,6 +44,8 @@ def _row(analysis: Analysis, ledger: DeviceLedger, clean: Callable[[str], str]) 
         after_last={c.label: _us(ns) for c, ns in ledger.after_last.classes.items()} if whole else {},
         items=[_item(analysis, ledger, i, clean) for i in found[:MOST_ITEMS]],
         items_left_out=max(0, len(found) - MOST_ITEMS),
+        causes=[_item(analysis, ledger, i, clean) for i in largest(ledger, MOST_CAUSES)] if whole else [],
+        operators_recorded=operators_recorded(analysis.trace, ledger),
         worth=worth_rows(ledger.worth, clean),
         worth_units=0 if ledger.worth.reason else ledger.worth.units,
         unit=clean(ledger.unit.name) if ledger.unit else "",
@@ -83,4 +88,5 @@ def _item(
         every=when.every,
         line=item.line if analysis.options.show_paths else clean(short_line(item.line)),
         period_us=_us(when.period_ns) if when.period_ns else None,
+        ranges=item.ranges,
     )

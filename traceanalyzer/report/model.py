@@ -246,7 +246,8 @@ class LedgerItemRow:
     ``within`` the innermost range of the user, ``share`` of the window. ``count`` idle intervals met it (of busy classes:
     stretches), the longest for longest_us at example_at_us; ``before`` names the device row after it (of busy classes: the row).
     ``drained_by`` splits the time by why the device had run dry. ``when`` is start, end, once, steady, every_step, kth_step (every
-    ``every``-th), periodic (each ``period_us``) or irregular.
+    ``every``-th), periodic (each ``period_us``) or irregular. ``ranges`` is in how many ranges of the user (or outside of all) it lies; of
+    several ``within`` is the one with most of its time.
     """
 
     class_: str
@@ -264,6 +265,7 @@ class LedgerItemRow:
     every: int = 0
     period_us: float | None = None
     line: str = ""
+    ranges: int = 1
 
 
 @record(frozen=True)
@@ -288,7 +290,9 @@ class LedgerRow:
 
     ``window`` is ``span`` or the name of an operation: from the first row of its first call to the first row of its last.
     before_first_us and after_last_us (with their classes) are the host's recorded time outside of the span, None for operations.
-    ``items`` are the largest causes; items_left_out counts the others. ``worth`` has what changes would be worth to the units of the
+    ``items`` are the largest causes; items_left_out counts the others. ``causes`` (of the span) are the largest with the ranges put
+    together, as the verdict adds them up. ``operators_recorded``: the launching processes have rows of operators or Python frames; without
+    them ``between_ops`` is all of the host's time that no call fills. ``worth`` has what changes would be worth to the units of the
     run, of which worth_units were replayed; ``unit`` is the name of the operation whose calls they are (or ``ProfilerStep``), ``unit_kind`` what
     one is: step, call (a range tells it apart) or iteration (a pattern of few kernels).
     """
@@ -310,6 +314,8 @@ class LedgerRow:
     worth_units: int
     unit: str = ""
     unit_kind: str = ""
+    causes: list[LedgerItemRow] = field(default_factory=list)
+    operators_recorded: bool = True
 
 
 @record(frozen=True)

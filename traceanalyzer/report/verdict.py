@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from traceanalyzer import number_text
 from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.ledger import LedgerClass
@@ -21,9 +23,11 @@ LOST = "TA103"
 FAMILY_OF_RULE = {
     "TA201": Family.DISPATCH, "TA211": Family.DISPATCH, "TA206": Family.DISPATCH, "TA301": Family.WAITS, "TA302": Family.WAITS, "TA307": Family.WAITS,
     "TA308": Family.PAUSE, "TA306": Family.DATA, "TA401": Family.CODE, "TA402": Family.CODE, "TA407": Family.CODE, "TA408": Family.CODE,
-    "TA305": Family.MEMORY, "TA310": Family.COMMUNICATION, "TA311": Family.COPIES, "TA209": Family.DEVICE, "TA210": Family.DEVICE,
+    "TA305": Family.MEMORY, "TA106": Family.PROFILER, "TA310": Family.COMMUNICATION, "TA311": Family.COPIES, "TA209": Family.DEVICE, "TA210": Family.DEVICE,
 }  # fmt: skip
 """Which family of costs a rule's finding names; other rules speak of something else than lost time."""
+IN_COPY_CALL = ("TA302", "copy-call")
+"""A copy's own call: not what the host does behind it."""
 CONSEQUENCES = ("TA202", "TA205", "TA207")
 """What a timer reads follows from what holds the device up: that is named first."""
 SOUND_BUSY = 0.9
@@ -71,7 +75,7 @@ def _verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
             "the part that was read. Record it again.",
         )
     warnings = [f for f in findings if f.severity is Severity.WARNING]
-    rows = sorted((f for f in warnings if f.rule.startswith("TA1")), key=_rows_first)
+    rows = sorted((f for f in warnings if f.rule.startswith("TA1") and f.cost is None), key=_rows_first)
     limits = _limits(analysis, findings)
     # what is only noted, as a pause that no row explains, does not hide the costliest cause that is asserted
     limit = next((f for f in limits if f.severity is Severity.WARNING), limits[0] if limits else None)
@@ -94,21 +98,27 @@ def _verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
         )
         return Verdict(
             "suspect",
-            f"Suspect: {_sentence(risk.headline.rstrip('.') + _where(analysis, risk))} {_first_remedy(risk)}{extra}{_confirmed(analysis)}",
+            f"Suspect: {_sentence(risk.headline.rstrip('.') + _where(analysis, risk))} {_first_remedy(risk)}{extra}"
+            f"{_without_cause(analysis, risk)}{_confirmed(analysis)}",
         )
     if rows and (limit is None or limit.severity is not Severity.WARNING or _spoils(rows[0], limit)):
         extra = _also([limit] if limit and limit.severity is Severity.WARNING else [], rows[0])
-        return Verdict("suspect", f"Suspect: {_sentence(rows[0].headline)} {_first_remedy(rows[0])}{extra}")
+        return Verdict(
+            "suspect",
+            f"Suspect: {_sentence(rows[0].headline)} {_first_remedy(rows[0])}{extra}{_without_cause(analysis, rows[0])}",
+        )
     if limit is not None and limit.severity is Severity.WARNING:
         return Verdict(
             "suspect",
-            f"Suspect: {_limited(analysis, device, limit)} {_short_remedy(limit)}{_also([*rows, *_second(limits, limit)], limit)}",
+            f"Suspect: {_limited(analysis, device, limit)} {_short_remedy(limit)}{_also([*rows, *_second(limits, limit)], limit)}"
+            f"{_without_cause(analysis, limit)}",
         )
     if warnings:
         lead = min(warnings, key=_lead)
         return Verdict(
             "suspect",
-            f"Suspect: {_sentence(lead.headline)} {_first_remedy(lead)}{_also(rows, lead)}{_confirmed(analysis)}",
+            f"Suspect: {_sentence(lead.headline)} {_first_remedy(lead)}{_also(rows, lead)}"
+            f"{_without_cause(analysis, lead)}{_confirmed(analysis)}",
         )
     return _nothing_found(analysis, device, limit)
 
@@ -159,13 +169,20 @@ def _claim_at_risk(analysis: Analysis, warnings: list[Finding]) -> Finding | Non
     costs = [f for f in mine if f.rule in FAMILY_OF_RULE]
     if costs and (lead.rule in FAMILY_OF_RULE or lead.rule in CONSEQUENCES):
         # of causes that cost time the costliest leads, in whatever order the rules are
-        return max(costs, key=lambda f: (_weight(f, f.cost.share if f.cost else 0.0), -_lead(f)))
+        part = _part_of_longest(analysis)
+        return _costliest(
+            max(costs, key=lambda f: (part(f) * _weight(f, f.cost.share if f.cost else 0.0), -_lead(f))), costs
+        )
     return lead
 
 
 def _limits(analysis: Analysis, findings: list[Finding]) -> list[Finding]:
-    """Return the findings on what limits the run, the lead first: the largest of the families with the largest weight."""
+    """Return the findings on what limits the run, the lead first: the largest of the families with the largest weight.
+
+    Of several devices the one that loses most time leads, not the one that loses the largest part of a shorter span.
+    """
     shares: dict[tuple[int | None, str, Family], float] = {}
+    part = _part_of_longest(analysis)
     for device in causes(analysis):
         subject = device.subject
         for family, mask in device.families.items():
@@ -174,11 +191,25 @@ def _limits(analysis: Analysis, findings: list[Finding]) -> list[Finding]:
 
     def order(f: Finding) -> tuple[float, float]:
         share = f.cost.share if f.cost else 0.0
-        return _weight(
-            f, max(share, shares.get((f.subject.device, f.subject.owner, FAMILY_OF_RULE[f.rule]), 0.0))
-        ), share
+        family = shares.get((f.subject.device, f.subject.owner, _family(f)), 0.0)
+        return part(f) * _weight(f, max(share, family)), part(f) * share
 
-    return sorted(costly, key=order, reverse=True)
+    found = sorted(costly, key=order, reverse=True)
+    first = _costliest(found[0], found) if found else None
+    return sorted(found, key=lambda f: f is not first)
+
+
+def _part_of_longest(analysis: Analysis) -> Callable[[Finding], float]:
+    """Return what gives the span of a finding's device as a part of the longest span: shares of several devices compare as times."""
+    spans = {(d.subject.device, d.subject.owner): d.ledger.span_ns for d in causes(analysis)}
+    longest = max(spans.values(), default=0) or 1
+    return lambda f: spans.get((f.subject.device, f.subject.owner), longest) / longest
+
+
+def _costliest(lead: Finding, findings: list[Finding]) -> Finding:
+    """Return the finding of the lead's rule and code on the device that loses most: what a replay of one device says is not held against it."""
+    same = [f for f in findings if (f.rule, f.code, f.severity) == (lead.rule, lead.code, lead.severity) and f.cost]
+    return max(same, key=lambda f: (f.cost.ns if f.cost else 0, f is lead), default=lead)
 
 
 def _weight(f: Finding, cost: float) -> float:
@@ -189,12 +220,17 @@ def _weight(f: Finding, cost: float) -> float:
     which no end of the wait takes away.
     """
     worth = f.cost.worth if f.cost else None
-    family = FAMILY_OF_RULE[f.rule]
+    family = _family(f)
     if worth is None or (family is Family.DISPATCH and worth < LITTLE_WORTH):
         return cost
     if (f.rule, f.code) == WORK_BEHIND:
         return cost
     return worth if family is Family.WAITS else min(cost, worth)
+
+
+def _family(f: Finding) -> Family:
+    """Return which family of costs a finding names."""
+    return Family.COPIES if (f.rule, f.code) == IN_COPY_CALL else FAMILY_OF_RULE[f.rule]
 
 
 def _spoils(rows: Finding, limit: Finding) -> bool:
@@ -227,11 +263,22 @@ def _second(limits: list[Finding], lead: Finding) -> list[Finding]:
         f
         for f in limits
         if f.subject == lead.subject
-        and FAMILY_OF_RULE[f.rule] is not FAMILY_OF_RULE[lead.rule]
+        and _family(f) is not _family(lead)
         and f.cost is not None
         and f.cost.share >= SECOND
     ]
     return sorted(others, key=lambda f: -f.cost.share if f.cost else 0.0)[:1]
+
+
+def _without_cause(analysis: Analysis, lead: Finding) -> str:
+    """Return how much of the device's span has no cause in the trace, where it is much: the causes that are named are not all."""
+    if analysis.clocks.state is ClockState.DISAGREE:
+        return ""
+    found = causes(analysis)
+    device = next((d for d in found if d.subject == lead.subject), found[0] if len(found) == 1 else None)
+    if device is None or (unknown := device.share(device.families[Family.UNKNOWN])) < MUCH_UNKNOWN:
+        return ""
+    return f" {show_share(unknown)} of the span has no cause in the trace ({_unknown(device)})."
 
 
 def _where(analysis: Analysis, f: Finding) -> str:

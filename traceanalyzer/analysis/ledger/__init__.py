@@ -6,7 +6,7 @@ instant is called is defined in docs/ledger.md.
 
 from traceanalyzer.analysis.ledger.classes import BUSY, DrainedBy, LedgerClass, family_of
 from traceanalyzer.analysis.ledger.device import DeviceLedger, LedgerMaker
-from traceanalyzer.analysis.ledger.items import LedgerItem, clipped, items
+from traceanalyzer.analysis.ledger.items import LedgerItem, clipped, items, largest
 from traceanalyzer.analysis.ledger.worth import ChangeWorth, LedgerTimeline, UnitKind, Worth, WorthUnit
 
 __all__ = [
@@ -24,4 +24,5 @@ __all__ = [
     "clipped",
     "family_of",
     "items",
+    "largest",
 ]  # fmt: skip

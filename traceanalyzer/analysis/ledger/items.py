@@ -24,6 +24,7 @@ class LedgerItem:
     which begins at ``example_ns``; ``starts_ns`` and ``lengths_ns`` have all of them in order of time. ``row`` is the device row
     after the longest. ``drained`` splits the time by why the device had run dry. ``segments`` are row numbers of the ledger.
     ``line`` is the frame of the user's own code in which the host spent most of the time, empty where no stack shows one.
+    ``ranges`` is in how many of the user's ranges (or outside of all) the time lies; of several ``within`` is the one with the most time.
     """
 
     cls: LedgerClass
@@ -39,6 +40,7 @@ class LedgerItem:
     starts_ns: Int64
     lengths_ns: Int64
     line: str = ""
+    ranges: int = 1
 
     @cached_property
     def median_example_ns(self) -> int:
@@ -53,6 +55,36 @@ def items(ledger: DeviceLedger) -> list[LedgerItem]:
         ledger.made["items"] = _items(ledger)
     found: list[LedgerItem] = ledger.made["items"]
     return found
+
+
+def largest(ledger: DeviceLedger, most: int) -> list[LedgerItem]:
+    """Return the largest causes by class and name, whatever range of the user they lie in."""
+    groups: dict[tuple[LedgerClass, str], list[LedgerItem]] = {}
+    for item in items(ledger):
+        groups.setdefault((item.cls, item.name), []).append(item)
+    found = sorted(groups.values(), key=lambda group: -sum(i.ns for i in group))
+    return [_together(ledger, group) for group in found[:most]]
+
+
+def _together(ledger: DeviceLedger, group: list[LedgerItem]) -> LedgerItem:
+    if len(group) == 1:
+        return group[0]
+    segments = np.sort(np.concatenate([i.segments for i in group]))
+    interval = ledger.interval[segments]
+    opens = np.ones(len(segments), dtype=bool)
+    opens[1:] = (interval[1:] != interval[:-1]) | (interval[1:] < 0)
+    first = np.flatnonzero(opens)
+    starts, lengths = ledger.start[segments[first]], np.add.reduceat(ledger.ns[segments], first)
+    longest = int(lengths.argmax())
+    drained: dict[DrainedBy, int] = {}
+    for item in group:
+        for why, ns in item.drained.items():
+            drained[why] = drained.get(why, 0) + ns
+    return LedgerItem(
+        cls=group[0].cls, name=group[0].name, within=next((i.within for i in group if i.within), ""), ns=sum(i.ns for i in group), count=len(first),
+        longest_ns=int(lengths[longest]), example_ns=int(starts[longest]), row=int(ledger.row[segments[first[longest]]]),
+        drained=drained, segments=segments, starts_ns=starts, lengths_ns=lengths, line=group[0].line, ranges=len(group),
+    )  # fmt: skip
 
 
 def _items(ledger: DeviceLedger) -> list[LedgerItem]:

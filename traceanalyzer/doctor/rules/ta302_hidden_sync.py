@@ -11,7 +11,7 @@ How it is decided
     Idle intervals that began while the host was in a copy call, or in a synchronise of an operator that reads a value or copies: the
     copy had ended before its call returned. Its cost is the host's time from there to its next launch; where that is mostly long
     work of the host between operators, and no replay says that the wait itself holds the run up, the message says so. Idle time inside the
-    copy call of the row that ends it (staging of pageable memory) counts too. A copy whose call had returned before it ran made
+    copy call of the row that ends it (staging of pageable memory) is a finding of its own. A copy whose call had returned before it ran made
     nobody wait. PROVEN.
 
 Example
@@ -154,54 +154,52 @@ class HiddenSync(LedgerRule):
         ),
     )  # fmt: skip
 
-    def mask(self, device: DeviceCauses) -> Bool:
-        """Return the segments behind waits for a copy or a value, and those inside copy calls."""
-        return device.waited(read_back=True) | device.of(LedgerClass.COPY_CALL)
+    def parts(self, device: DeviceCauses) -> list[Bool]:
+        """Return the segments behind waits for a copy or a value, and those inside copy calls: each has its own cost and its own end."""
+        return [device.waited(read_back=True), device.of(LedgerClass.COPY_CALL)]
 
     def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
-        """Return the finding of one device, named by the larger part."""
-        behind = device.waited(read_back=True)
-        inside = device.of(LedgerClass.COPY_CALL)
-        read_back = device.ns(behind) >= device.ns(inside)
+        """Return the finding of one device on what the segments are: behind waits, or inside calls."""
+        read_back = bool((mask & device.waited(read_back=True)).any())
         # a copy's call that holds the device up ends with the copy calls alone, a wait for a value with all waits
         change = self.change if read_back else "no_copy_calls"
         params, code = cost_params(device, mask, change), "copy-call"
         if read_back:
-            wait = device.waits_by_call(behind)[0]
+            wait = device.waits_by_call(mask)[0]
             api, operator = wait.api, wait.operator
             code = "input-copy" if wait.direction == "to device" else "read-back"
-            if code == "read-back" and _works_behind(device, behind):
+            if code == "read-back" and _works_behind(device, mask):
                 code = "work-behind"
             params |= {
                 "api": api,
                 "operator": operator,
                 "what": operator or api,
-                "waits": device.count(behind),
+                "waits": device.count(mask),
                 "kinds": "",
             }
         else:
             params |= {
-                "api": device.items(inside)[0].what, "operator": "", "what": "", "waits": device.count(inside), "kinds": _kinds(analysis, device, inside),
+                "api": device.items(mask)[0].what, "operator": "", "what": "", "waits": device.count(mask), "kinds": _kinds(analysis, device, mask),
             }  # fmt: skip
-        params |= exception_params(device, behind if read_back else inside)
+        params |= exception_params(device, mask)
         return self.say(
             code, self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params,
             numbers=cost_numbers(analysis, params) | {"waits": params["waits"], "operator": params["operator"]},
             evidence=device.evidence(mask, "idle behind the copy" if read_back else "idle inside the copy call"),
-            remedy=_remedy(analysis, code, params),
+            remedy=_remedy(analysis, device, code, params),
             cost=device.cost(mask, change),
         )  # fmt: skip
 
 
-def _remedy(analysis: Analysis, code: str, params: dict[str, Param]) -> list[str]:
+def _remedy(analysis: Analysis, device: DeviceCauses, code: str, params: dict[str, Param]) -> list[str]:
     """Return how copies do not block: results stay on the device, inputs are pinned, of small copies fewer are made."""
     kinds = str(params["kinds"])
     if code == "work-behind" and params["few"]:
-        return [LOOK_AT_PAUSES, look_at_host_of(analysis)]
+        return [LOOK_AT_PAUSES, look_at_host_of(analysis, device)]
     if code == "work-behind":
         return [
             "launch the next work before the host works on what it read, or do that work on the device",
-            look_at_host_of(analysis),
+            look_at_host_of(analysis, device),
             read_back_of(analysis),
         ]
     if code == "read-back" and params["few"]:

@@ -191,7 +191,7 @@ def ledger_bar(row: LedgerRow) -> dict[str, Any]:
     for cls in order:
         width = 1000 * row.classes[cls] / row.span_us
         share, took = show.percent(row.classes[cls] / row.span_us), show.duration(row.classes[cls])
-        text = f"{ledger.word(cls)} {share} ({took})"
+        text = f"{ledger.word(cls, row)} {share} ({took})"
         kind = cls if cls in ledger.BUSY else COLOURS.get(cls, "other")
         parts.append(
             {
@@ -199,7 +199,7 @@ def ledger_bar(row: LedgerRow) -> dict[str, Any]:
                 "x": round(x, 2),
                 "width": round(width, 2),
                 "text": _text(text, 200),
-                "word": f"{ledger.word(cls)} {share}",
+                "word": f"{ledger.word(cls, row)} {share}",
                 "took": f"({took})",
             }
         )
