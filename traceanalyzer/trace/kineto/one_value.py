@@ -7,16 +7,15 @@ the file: text that is nothing but damage is read in linear time.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 import msgspec
 from msgspec import DecodeError, Raw, ValidationError
 
-from traceanalyzer.record import record
 from traceanalyzer.trace.kineto.boundaries import EVENT_START, LONGEST_START
 from traceanalyzer.trace.kineto.repair import repair_event, repair_trailing_backslash
 from traceanalyzer.trace.kineto.rows import LooseRow
@@ -24,12 +23,11 @@ from traceanalyzer.trace.kineto.text_window import TextWindow, close_of
 
 _RAW = msgspec.json.Decoder(Raw)
 _LOOSE = msgspec.json.Decoder(LooseRow)
-_ERROR_BYTE = re.compile(r"\(byte (\d+)\)")
 _FIRST_WINDOW = 1 << 10
 _MARGIN = 64  # a number or a surrogate pair that the window cuts is an error this near to its end
 _BEHIND_NEXT = 1 << 16
-_FIRST_BUDGET = 1 << 20
-_BUDGET_PER_BYTE = 4
+_FIRST_BUDGET = 1 << 16
+_BUDGET_PER_BYTE = 1
 _LONGEST_MENDED = 4 << 20
 
 
@@ -43,7 +41,7 @@ class State(IntEnum):
     DAMAGED = 4
 
 
-@record()
+@dataclass(slots=True)
 class Settled:
     """What a damaged value comes to: ``reached`` is the position behind it, -1 where nothing tells.
 
@@ -62,8 +60,13 @@ def error_byte(error: DecodeError) -> int:
 
     For characters behind a value it is the position behind the first of them.
     """
-    where = _ERROR_BYTE.search(str(error))
-    return int(where[1]) if where else -1
+    return _byte_of(str(error))
+
+
+def _byte_of(told: str) -> int:
+    # a pattern takes three times as long, and text that is nothing but damage asks once a few bytes
+    start = told.rfind("(byte ")
+    return int(told[start + 6 : told.index(")", start)]) if start >= 0 else -1
 
 
 def look(text: TextWindow, position: int, limit: int) -> tuple[State, int]:
@@ -82,8 +85,9 @@ def look(text: TextWindow, position: int, limit: int) -> tuple[State, int]:
         except RecursionError:
             return State.DEEP, -1
         except DecodeError as error:
-            at = error_byte(error)
-            if "trailing characters" in str(error):
+            told = str(error)
+            at = _byte_of(told)
+            if "trailing characters" in told:
                 return State.SOUND, position + len(data[position : position + at - 1].rstrip())
             if 0 <= at < high - position - _MARGIN:
                 return State.DAMAGED, -1
@@ -129,10 +133,10 @@ class Resync:
         self._next = text.base + match.start(1)
         return match.start(1)
 
-    def settle(self, position: int, *, event: bool) -> Settled | None:
+    def settle(self, position: int, *, event: bool, deep: bool) -> Settled | None:
         """Return what a damaged value at ``position`` comes to; None asks for more text.
 
-        ``event``: it begins like an event and may be mended to one.
+        ``event``: it begins like an event and may be mended to one. ``deep``: the decoder gave it up for its depth alone.
         """
         text = self._text
         size = len(text.data)
@@ -141,30 +145,38 @@ class Resync:
             return None
         if following >= position + self._limit:
             following = -1
+        stop = following if following > 0 else position + self._limit
         budget = _FIRST_BUDGET + _BUDGET_PER_BYTE * (text.base + position) - self._spent
-        free = following if following > 0 else position + self._limit
-        stop = min(free + max(0, min(budget, _BEHIND_NEXT)), position + self._limit)
+        if budget > 0:
+            stop = min(stop + min(budget, _BEHIND_NEXT), position + self._limit)
         if stop > size:
             if not text.eof:
                 return None
             stop = size
         end, depth = close_of(text.data, position, stop)
-        found = Settled(-1, deep=depth > self._max_depth)
-        if event and not found.deep:
-            found = self._mend(position, end, following, depth)
-        if found.row is None:
-            ends = [p for p in (end, following) if p > position]
-            found.reached = ends[0] if ends and found.deep else min(ends, default=-1)
-        if following > 0:
-            self._spent += max(0, (end if end > 0 else stop) - max(found.reached, following))
+        found = None
+        too_deep = depth > self._max_depth
+        if event and not too_deep:
+            found = self._mend(position, end, following, depth, deep)
+        if found is None:
+            reached = following if end <= position else end
+            if not too_deep and position < following < reached:
+                reached = following
+            found = Settled(reached if reached > position else -1, deep=too_deep)
+        if following > 0 and (walked := (end if end > 0 else stop) - max(found.reached, following)) > 0:
+            self._spent += walked
         return found
 
-    def _mend(self, position: int, end: int, following: int, depth: int) -> Settled:
-        for stop in [end] if following < 0 or 0 < end <= following else [following, end]:
-            body = self._text.data[position : max(stop, position)].rstrip(b" \t\r\n,")
-            if body[-1:] != b"}":
+    def _mend(self, position: int, end: int, following: int, depth: int, deep: bool) -> Settled | None:
+        data = self._text.data
+        for stop in (end,) if following < 0 or 0 < end <= following else (following, end):
+            if stop <= position:
                 continue
-            if stop == end and (row := _decode(body, depth)) is not None:
+            body = data[position:stop].rstrip(b" \t\r\n,")
+            if not body.endswith(b"}"):
+                continue
+            # as it is, only a text that was too deep for the decoder can be an event
+            if deep and stop == end and (row := _decode(body, depth)) is not None:
                 return Settled(stop, row)
             if len(body) > _LONGEST_MENDED:
                 continue
@@ -172,7 +184,7 @@ class Resync:
                 row = _decode(fixed, depth)
                 if row is not None:
                     return Settled(stop, row, mended=True)
-        return Settled(-1)
+        return None
 
 
 def decode_event(text: bytes) -> LooseRow:

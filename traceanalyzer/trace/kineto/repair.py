@@ -12,7 +12,6 @@ import re
 from traceanalyzer.trace.kineto.text_window import STRING
 from traceanalyzer.trace.possessive import compiled
 
-_STRING = compiled(STRING + rb'|"', re.S)
 _ESCAPE = re.compile(
     rb"""\\(?:
         u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}  # a surrogate pair
@@ -21,23 +20,39 @@ _ESCAPE = re.compile(
     re.X,
 )
 _CONTROL = re.compile(rb"[\x00-\x1f]")
-_BARE = re.compile(rb'[^\s{}\[\],:"]+')
 _JSON_WORD = re.compile(rb"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)\Z")
-_STRAY_COMMA = compiled(rb",(?=\s*+[,}\]])|(?<=[{\[,])\s*+,")
+_ODD = re.compile(rb"[\x00-\x1f\\\x80-\xff]")
+"""What a string may hold that has to be looked at."""
+_PIECE = compiled(
+    rb"(?P<string>" + STRING + rb')|(?P<open>")|(?P<bare>[^\s{}\[\],:"]++)|,(?=\s*+[,}\]])|(?<=[{\[,])\s*+,', re.S
+)
+"""A string, a quote of one that never ends, a bare word, a stray comma."""
+_STRING, _OPEN, _WORD = 1, 2, 3
 _QUOTE_AFTER_BACKSLASH = compiled(rb'\\"(?=\s*+[,}\]:])')
 
 
 def repair_event(text: bytes) -> bytes:
     """Return the event with its strings, words and commas made valid; the caller decodes and decides."""
+    plain = _ODD.search(text) is None
     out: list[bytes] = []
     position = 0
-    for match in _STRING.finditer(text):
-        if match.end() - match.start() == 1:  # a string that never ends: nothing can be made of this text
+    for match in _PIECE.finditer(text):
+        kind = match.lastindex
+        if kind == _STRING:
+            if plain:
+                continue
+            fixed = _repair_string(match[0])
+        elif kind == _WORD:
+            if _JSON_WORD.match(match[0]):
+                continue
+            fixed = b"null"
+        elif kind == _OPEN:  # a string that never ends: nothing can be made of this text
             return text
-        out.append(_repair_between(text[position : match.start()]))
-        out.append(_repair_string(match[0]))
+        else:
+            fixed = b""
+        out += (text[position : match.start()], fixed)
         position = match.end()
-    out.append(_repair_between(text[position:]))
+    out.append(text[position:])
     return b"".join(out)
 
 
@@ -88,7 +103,3 @@ def _repair_string(literal: bytes) -> bytes:
         literal = literal.decode("utf-8", "replace").encode("utf-8")
     return literal
 
-
-def _repair_between(text: bytes) -> bytes:
-    text = _BARE.sub(lambda m: m[0] if _JSON_WORD.match(m[0]) else b"null", text)
-    return _STRAY_COMMA.sub(b"", text)

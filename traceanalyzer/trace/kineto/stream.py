@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from msgspec import DecodeError, Raw
+from msgspec.json import Decoder
 
 from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.options import ReadLimits
@@ -35,6 +36,12 @@ from traceanalyzer.trace.possessive import compiled
 from traceanalyzer.trace.salvage import Salvage
 
 _SEPARATORS = compiled(rb"[\s,]*+")
+_PLAIN_VALUES = compiled(
+    rb'(?:(?:-?(?:0|[1-9]\d{0,30}+)(?:\.\d{1,30}+)?(?:[eE][+-]?\d{1,30}+)?|true|false|null|\[\]|"[\x20\x21\x23-\x5b\x5d-\x7e]{0,60}+")'
+    rb"[ \t\r\n]{0,16}+,[ \t\r\n]{0,16}+){1,4096}(?=[^\s,\]])"
+)
+"""Sound values that are no events, one comma behind each, before something else: a list of numbers is passed over at once."""
+_VALUES = Decoder(list[Raw])
 _WIDEST = 1 << 62
 _NARROWEST = 1 << 10
 _LONGEST_PAUSE = 32
@@ -234,6 +241,10 @@ class EventStream:
                 text.consume(position + 1)
                 self._ended = True
                 return
+            if text.data[position] != 0x7B and (plain := _PLAIN_VALUES.match(text.data, position)):
+                self.salvage.excluded[NO_EVENT] += len(_VALUES.decode(b"[" + plain[0].rstrip(b", \t\r\n") + b"]"))
+                position = plain.end()
+                continue
             if self._alone:  # in the midst of damage a guess costs more than it brings
                 self._alone -= 1
                 batch, reached = Batch(), position
@@ -267,6 +278,8 @@ class EventStream:
     def _skip_separators(self, position: int) -> int:
         """Pass over blanks and commas; what they come to is told where something else follows them."""
         text = self._text
+        if not self._commas and text.data[position : position + 2] in (b",{", b"{\""):
+            return position + (text.data[position] == 0x2C)
         match = _SEPARATORS.match(text.data, position)
         assert match is not None
         if match.end() > position:
@@ -332,7 +345,7 @@ class EventStream:
                 return decode_event(data[position:end]), end
             self.salvage.excluded[NO_EVENT] += 1
             return None, end
-        found = self._resync.settle(position, event=is_object)
+        found = self._resync.settle(position, event=is_object, deep=state is State.DEEP)
         if found is None:
             return None, position
         if found.row is not None:
