@@ -98,8 +98,8 @@ def test_twice_the_input_takes_about_twice_the_time(write, kind):
     raise AssertionError(f"{kind}: {ratios}")
 
 
-MOST_TIME = 20
-"""Largest ratio of time to that of a sound trace of as many bytes. A damaged piece of seven bytes costs what an event of a hundred does."""
+MOST_TIME = 15
+"""Largest ratio of time to that of a sound trace of as many bytes: ten on an idle machine, where this one is not."""
 
 
 @pytest.mark.parametrize("kind", KINDS)

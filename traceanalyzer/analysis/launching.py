@@ -256,7 +256,7 @@ class _interval_reasons:  # noqa: N801 - a function with shared precomputed colu
             else np.empty(0, np.int64)
         )
         self._steps = (marks, marks)
-        self._syncs = host.syncs
+        self._syncs_before = np.concatenate([[0], np.cumsum(host.syncs)])
         durations = calls.end_ns - calls.start_ns
         median = stats.median(durations[host.launches])
         self._blocked = durations > BLOCKED_FACTOR * median if median else np.zeros(len(calls), dtype=bool)
@@ -266,8 +266,7 @@ class _interval_reasons:  # noqa: N801 - a function with shared precomputed colu
         calls = self._calls
         low, high = at[:-1], at[1:]
         start, stop = calls.start_ns[low], calls.start_ns[high]
-        count = np.concatenate([[0], np.cumsum(self._syncs)])
-        has_sync = count[high] > count[low]
+        has_sync = self._syncs_before[high] > self._syncs_before[low]
         blocked = self._blocked[low] | intervals.overlaps_any(start, calls.end_ns[low], *self._full)
         load = intervals.overlaps_any(start, stop, *self._load)
         # the profiler's many small records touch every interval; one that fills a fifth of it sets its length

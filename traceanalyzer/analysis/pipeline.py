@@ -121,7 +121,7 @@ def analyse(trace: Trace, options: AnalysisOptions | None = None) -> Analysis:
         ]
     )
     maker = LedgerMaker(trace)
-    ledgers = [maker.span(d.device, d.rows) for d in devices]
+    ledgers = maker.spans([(d.device, d.rows) for d in devices])
     worth = WorthMaker(trace, clocks.state is ClockState.DISAGREE)
     op_ledgers = unit_ledgers(trace, ledgers, [Repeats.of(op) for op in operations], worth)
     steps = step_iterations(trace, host, chosen, where, operations[0].iterations.method if operations else "")

@@ -13,13 +13,12 @@ import numpy as np
 
 from traceanalyzer.analysis.ledger.busy import busy_pieces
 from traceanalyzer.analysis.ledger.classes import DrainedBy, LedgerClass
-from traceanalyzer.analysis.ledger.head_tail import NO_STRETCH, HostStretch, after_last, before_first, recorded
+from traceanalyzer.analysis.ledger.head_tail import NO_STRETCH, HostStretch, RecordedTimes, margins
 from traceanalyzer.analysis.ledger.host import NO_NAME, HostNames, HostRows
 from traceanalyzer.analysis.ledger.idle import (
     IdleIntervals,
     idle_intervals,
     latency_limit_ns,
-    process_of_thread,
     unrecorded_launches,
 )
 from traceanalyzer.analysis.ledger.membership import of_classes
@@ -194,14 +193,32 @@ class LedgerMaker:
         self._host = HostRows(trace)
         calls = trace.calls
         self._unrecorded = unrecorded_launches(trace, self._host)
-        self._process = process_of_thread(trace)
+        self._process = self._host.process_of_thread
+        self._recorded = RecordedTimes(trace, self._process)
         self._stalls = _stalled(trace, self._host.class_of_api) if len(calls) else np.empty(0, dtype=bool)
         self.names = self._host.names
 
     def span(self, device: int, at: Int64) -> DeviceLedger:
         """Return the ledger of a device over the span of the given rows of it."""
+        return self.spans([(device, at)])[0]
+
+    def spans(self, devices: list[tuple[int, Int64]]) -> list[DeviceLedger]:
+        """Return the ledger of each device over the span of the given rows of it."""
         trace, rows = self._trace, self._trace.activities
-        ordered = at[np.lexsort((rows.end_ns[at], rows.start_ns[at]))]
+        every, recorded = [], []
+        for _, at in devices:
+            ordered = at[np.lexsort((rows.end_ns[at], rows.start_ns[at]))]
+            linked = rows.call[ordered][rows.call[ordered] != NO_ROW]
+            every.append(ordered)
+            recorded.append(self._recorded.of(distinct(self._process[trace.calls.thread[linked]])))
+        outside = margins(trace, self._host, every, recorded)
+        return [
+            self._span(device, ordered, *ends)
+            for (device, _), ordered, ends in zip(devices, every, outside, strict=True)
+        ]
+
+    def _span(self, device: int, ordered: Int64, before: HostStretch, after: HostStretch) -> DeviceLedger:
+        trace, rows = self._trace, self._trace.activities
         idle = idle_intervals(trace, self._host, ordered)
         limit = latency_limit_ns(idle)
         busy_start, busy_end, busy_cls, busy_row = busy_pieces(trace, ordered)
@@ -213,8 +230,6 @@ class LedgerMaker:
         order = np.argsort(start, kind="stable")
         drained = np.concatenate([np.full(busy, DrainedBy.BUSY, dtype=np.int8), idle.drained[of]])
         busy_name = np.where(busy_cls == LedgerClass.COMPUTE, NO_NAME, rows.name[busy_row] + self.names.rows)
-        linked = rows.call[ordered][rows.call[ordered] != NO_ROW]
-        since, until = recorded(trace, self._process, distinct(self._process[trace.calls.thread[linked]]))
         return DeviceLedger(
             device=device,
             window="span",
@@ -231,8 +246,8 @@ class LedgerMaker:
             idle=idle,
             limit_ns=limit,
             names=self.names,
-            before_first=before_first(trace, self._host, ordered, since),
-            after_last=after_last(trace, self._host, ordered, until),
+            before_first=before,
+            after_last=after,
             find_lines=self._lines if len(trace.python) else _no_lines,
         )
 
@@ -311,7 +326,7 @@ class LedgerMaker:
         which = of[rest.of]
         call = idle.call[which]
         copies = host.class_of_api[calls.api[call]] == LedgerClass.COPY_CALL
-        slow = np.where(self._first_of_name(idle.row[which]), LedgerClass.FIRST_USE, LedgerClass.LAUNCH_STALL)
+        slow = np.where(self._first_of_name[idle.row[which]], LedgerClass.FIRST_USE, LedgerClass.LAUNCH_STALL)
         cls = np.where(copies, LedgerClass.COPY_CALL, np.where(self._stalls[call], slow, LedgerClass.LAUNCH_CALL))
         parts.add(rest.start, rest.end, which, cls.astype(np.int8), api_name[which], NO_NAME)
 
@@ -319,15 +334,16 @@ class LedgerMaker:
         lane = self._trace.activities.lane
         return np.asarray((row == 0) | (lane[row] != lane[np.maximum(row - 1, 0)]))
 
-    def _first_of_name(self, row: Int64) -> Bool:
-        """Return which rows are the first of their name on their device."""
+    @cached_property
+    def _first_of_name(self) -> Bool:
+        """Which rows are the first of their name on their device."""
         rows = self._trace.activities
         device = np.array([lane.device for lane in self._trace.lanes], dtype=np.int64)
         key = device[rows.lane] * len(self._trace.names) + rows.name
         order = np.lexsort((rows.start_ns, key))
         first = np.zeros(len(rows), dtype=bool)
         first[order] = np.concatenate([[True], key[order[1:]] != key[order[:-1]]])
-        return first[row]
+        return first
 
 
 def _stalled(trace: Trace, class_of_api: Int8) -> Bool:

@@ -77,6 +77,21 @@ def _joined(parts: list[_Rows]) -> _Rows:
     return _Rows(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("start", "end", "thread", "cls", "name")))
 
 
+def process_of_thread(trace: Trace) -> Int64:
+    """Return a number for the process of each thread."""
+    number: dict[str, int] = {}
+    return np.array([number.setdefault(t.process, len(number)) for t in trace.threads], dtype=np.int64)
+
+
+@record(frozen=True)
+class Waits:
+    """Calls of a process in which the host waits, in order of start: the latest end so far, and the call that has it (the later of equals)."""
+
+    start: Int64
+    reach: Int64
+    latest: Int64
+
+
 class HostRows:
     """The host rows of a trace as layers of labels; made once and asked for each device."""
 
@@ -105,6 +120,31 @@ class HostRows:
                 )
             )  # fmt: skip
         return result
+
+    @cached_property
+    def process_of_thread(self) -> Int64:
+        """A number for the process of each thread."""
+        return process_of_thread(self._trace)
+
+    @cached_property
+    def waits_of(self) -> dict[int, Waits]:
+        """The synchronise and copy calls of each process that has any."""
+        calls = self._trace.calls
+        if not len(calls):
+            return {}
+        cls = self.class_of_api[calls.api]
+        at = np.flatnonzero((cls == LedgerClass.SYNCHRONISE) | (cls == LedgerClass.COPY_CALL))
+        process = self.process_of_thread[calls.thread[at]]
+        order = np.lexsort((calls.start_ns[at], process))
+        at, process = at[order], process[order]
+        cuts = np.flatnonzero(np.diff(process)) + 1
+        found = {}
+        for mine in np.split(np.arange(len(at)), cuts) if len(at) else []:
+            rows, end = at[mine], calls.end_ns[at[mine]]
+            reach = np.maximum.accumulate(end)
+            latest = np.maximum.accumulate(np.where(end >= reach, np.arange(len(end)), 0))
+            found[int(process[mine[0]])] = Waits(calls.start_ns[rows], reach, rows[latest])
+        return found
 
     @cached_property
     def overheads(self) -> Layer:
@@ -203,7 +243,7 @@ class HostRows:
     def _frames(self, asked: _Asked, of_names: Bool | None = None) -> _Rows:
         """Return the Python frames, of some names only, that touch what is asked."""
         order = np.argsort(asked.start, kind="stable")
-        frames = self._trace.python.touching(*_union(asked.start[order], asked.end[order]), of_names)
+        frames = self._trace.python.touching(*union(asked.start[order], asked.end[order]), of_names)
         return _Rows(
             frames.start_ns, frames.end_ns, frames.thread,
             np.full(len(frames), LedgerClass.PYTHON, dtype=np.int8), frames.name + self.names.frames,
@@ -357,7 +397,7 @@ def _held(
         shift = group[(group >= 0) & (group < most)] * width - low
         row_start, row_end = np.maximum(rows.start[mine], low) + shift, np.minimum(rows.end[mine], high) + shift
         ordered = np.argsort(start, kind="stable")
-        touched = overlapping(row_start, row_end, *_union(start[ordered], end[ordered]))
+        touched = overlapping(row_start, row_end, *union(start[ordered], end[ordered]))
         layer = sweep(row_start[touched], row_end[touched], mine[touched])
         inside, rest = cut(start, end, layer)
         of = own[inside.of]
@@ -368,7 +408,7 @@ def _held(
     )
 
 
-def _union(start: Int64, end: Int64) -> tuple[Int64, Int64]:
+def union(start: Int64, end: Int64) -> tuple[Int64, Int64]:
     """Return sorted intervals joined where they touch or overlap."""
     reach = np.maximum.accumulate(end)
     opens = np.ones(len(start), dtype=bool)

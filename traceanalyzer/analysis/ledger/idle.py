@@ -47,12 +47,6 @@ class IdleIntervals:
         return len(self.start)
 
 
-def process_of_thread(trace: Trace) -> Int64:
-    """Return a number for the process of each thread."""
-    number: dict[str, int] = {}
-    return np.array([number.setdefault(t.process, len(number)) for t in trace.threads], dtype=np.int64)
-
-
 def idle_intervals(trace: Trace, host: HostRows, ordered: Int64) -> IdleIntervals:
     """Return the idle intervals between device rows, given in order of (start, end)."""
     rows, calls = trace.activities, trace.calls
@@ -73,8 +67,8 @@ def idle_intervals(trace: Trace, host: HostRows, ordered: Int64) -> IdleInterval
         thread[linked] = calls.thread[call[linked]]
         before_thread[linked_before] = calls.thread[call_before[linked_before]]
     drained = np.full(len(at), DrainedBy.LATE, dtype=np.int8)
-    process = process_of_thread(trace)
-    waited_in = _open_waits(trace, host, a, np.where(linked, process[thread] if len(process) else -1, -1), process)
+    process = host.process_of_thread
+    waited_in = _open_waits(host, a, np.where(linked, process[thread] if len(process) else -1, -1))
     drained[waited_in != NO_ROW] = DrainedBy.WAIT
     drained[call_start < a] = DrainedBy.DEVICE
     drained[~linked] = DrainedBy.UNLINKED
@@ -82,26 +76,17 @@ def idle_intervals(trace: Trace, host: HostRows, ordered: Int64) -> IdleInterval
     return IdleIntervals(a, b, row, call, call_start, call_end, thread, before, before_thread, drained, waited_in)
 
 
-def _open_waits(trace: Trace, host: HostRows, at: Int64, process: Int64, process_of: Int64) -> Int64:
+def _open_waits(host: HostRows, at: Int64, process: Int64) -> Int64:
     """Return the synchronise or copy call of a process that began before an instant and was open at it."""
-    calls = trace.calls
     found = np.full(len(at), NO_ROW, dtype=np.int64)
-    if not len(calls):
-        return found
-    cls = host.class_of_api[calls.api]
-    waiting = np.flatnonzero((cls == LedgerClass.SYNCHRONISE) | (cls == LedgerClass.COPY_CALL))
     for p in distinct(process[process >= 0]).tolist():
-        mine = waiting[process_of[calls.thread[waiting]] == p]
-        if not len(mine):
+        waits = host.waits_of.get(p)
+        if waits is None:
             continue
-        mine = mine[np.argsort(calls.start_ns[mine], kind="stable")]
-        end = calls.end_ns[mine]
-        reach = np.maximum.accumulate(end)
-        latest = np.maximum.accumulate(np.where(end >= reach, np.arange(len(end)), 0))
         here = np.flatnonzero(process == p)
-        last = np.searchsorted(calls.start_ns[mine], at[here], side="left") - 1
-        is_open = (last >= 0) & (reach[np.maximum(last, 0)] > at[here])
-        found[here[is_open]] = mine[latest[last[is_open]]]
+        last = np.searchsorted(waits.start, at[here], side="left") - 1
+        is_open = (last >= 0) & (waits.reach[np.maximum(last, 0)] > at[here])
+        found[here[is_open]] = waits.latest[last[is_open]]
     return found
 
 
@@ -129,19 +114,16 @@ def unrecorded_launches(trace: Trace, host: HostRows) -> tuple[Int64, Int64, Int
         return none, none, none
     empty = (host.class_of_api[calls.api] == LedgerClass.LAUNCH_CALL) & (calls.n_activities == 0)
     at = np.flatnonzero(empty)
-    at = at[~_shares_id_with_owner(trace, at)]
+    at = at[~_shares_id_with_owner(trace, at, host.process_of_thread)]
     at = at[~host.captured(calls.thread[at].astype(np.int64), calls.start_ns[at])]
     at = at[np.argsort(calls.start_ns[at], kind="stable")]
     return calls.start_ns[at], calls.end_ns[at], at
 
 
-def _shares_id_with_owner(trace: Trace, at: Int64) -> Bool:
+def _shares_id_with_owner(trace: Trace, at: Int64, process: Int64) -> Bool:
     calls = trace.calls
     owners = np.flatnonzero(calls.n_activities > 0)
-    process = process_of_thread(trace)
-    shared = np.zeros(len(at), dtype=bool)
-    for p in distinct(process[calls.thread[at]]).tolist():
-        mine = process[calls.thread[at]] == p
-        ids = calls.corr[owners[process[calls.thread[owners]] == p]]
-        shared[mine] = (calls.corr[at[mine]] >= 0) & np.isin(calls.corr[at[mine]], ids)
-    return shared
+    both = np.concatenate([at, owners])
+    ids = np.unique(calls.corr[both], return_inverse=True)[1].reshape(-1)
+    key = process[calls.thread[both]] * (len(both) + 1) + ids
+    return np.asarray((calls.corr[at] >= 0) & np.isin(key[: len(at)], key[len(at) :]))

@@ -12,8 +12,8 @@ import numpy as np
 
 from traceanalyzer.analysis import intervals
 from traceanalyzer.analysis.ledger.classes import DATA_LOADER, LedgerClass, api_class, is_compiler
-from traceanalyzer.analysis.ledger.host import HostRows
-from traceanalyzer.analysis.ledger.idle import LATENCY_FLOOR_NS, process_of_thread
+from traceanalyzer.analysis.ledger.host import HostRows, process_of_thread
+from traceanalyzer.analysis.ledger.idle import LATENCY_FLOOR_NS
 from traceanalyzer.analysis.ledger.lines import short_line
 from traceanalyzer.analysis.worth.events import Built, EventKind, Events, Parts, Window
 from traceanalyzer.analysis.worth.measured import FREE_WAITS_NS, RecordedRun

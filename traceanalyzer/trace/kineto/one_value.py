@@ -153,10 +153,12 @@ class Resync:
             if not text.eof:
                 return None
             stop = size
-        end, depth = close_of(text.data, position, stop)
+        # a few bytes of an event without a bracket that closes are neither an event nor deep: there is nothing to walk
+        hopeless = event and stop - position <= self._max_depth and _closes_nowhere(text.data, position, stop)
+        end, depth = (-1, 0) if hopeless else close_of(text.data, position, stop)
         found = None
         too_deep = depth > self._max_depth
-        if event and not too_deep:
+        if event and not (hopeless or too_deep):
             found = self._mend(position, end, following, depth, deep)
         if found is None:
             reached = following if end <= position else end
@@ -185,6 +187,10 @@ class Resync:
                 if row is not None:
                     return Settled(stop, row, mended=True)
         return None
+
+
+def _closes_nowhere(data: bytes, start: int, stop: int) -> bool:
+    return data.find(b"}", start, stop) < 0 and data.find(b"]", start, stop) < 0
 
 
 def decode_event(text: bytes) -> LooseRow:

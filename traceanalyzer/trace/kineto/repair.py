@@ -102,4 +102,3 @@ def _repair_string(literal: bytes) -> bytes:
     except UnicodeDecodeError:
         literal = literal.decode("utf-8", "replace").encode("utf-8")
     return literal
-

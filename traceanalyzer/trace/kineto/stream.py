@@ -38,7 +38,7 @@ from traceanalyzer.trace.salvage import Salvage
 _SEPARATORS = compiled(rb"[\s,]*+")
 _PLAIN_VALUES = compiled(
     rb'(?:(?:-?(?:0|[1-9]\d{0,30}+)(?:\.\d{1,30}+)?(?:[eE][+-]?\d{1,30}+)?|true|false|null|\[\]|"[\x20\x21\x23-\x5b\x5d-\x7e]{0,60}+")'
-    rb"[ \t\r\n]{0,16}+,[ \t\r\n]{0,16}+){1,4096}(?=[^\s,\]])"
+    rb"[ \t\r\n]{0,16}+,[ \t\r\n]{0,16}+){1,128}(?=[^\s,\]])"
 )
 """Sound values that are no events, one comma behind each, before something else: a list of numbers is passed over at once."""
 _VALUES = Decoder(list[Raw])
@@ -278,7 +278,7 @@ class EventStream:
     def _skip_separators(self, position: int) -> int:
         """Pass over blanks and commas; what they come to is told where something else follows them."""
         text = self._text
-        if not self._commas and text.data[position : position + 2] in (b",{", b"{\""):
+        if not self._commas and text.data[position : position + 2] in (b",{", b'{"'):
             return position + (text.data[position] == 0x2C)
         match = _SEPARATORS.match(text.data, position)
         assert match is not None
