@@ -84,7 +84,7 @@ def process_of_thread(trace: Trace) -> Int64:
 
 
 @record(frozen=True)
-class Waits:
+class WaitingCalls:
     """Calls of a process in which the host waits, in order of start: the latest end so far, and the call that has it (the later of equals)."""
 
     start: Int64
@@ -127,7 +127,7 @@ class HostRows:
         return process_of_thread(self._trace)
 
     @cached_property
-    def waits_of(self) -> dict[int, Waits]:
+    def waits_of(self) -> dict[int, WaitingCalls]:
         """The synchronise and copy calls of each process that has any."""
         calls = self._trace.calls
         if not len(calls):
@@ -143,7 +143,7 @@ class HostRows:
             rows, end = at[mine], calls.end_ns[at[mine]]
             reach = np.maximum.accumulate(end)
             latest = np.maximum.accumulate(np.where(end >= reach, np.arange(len(end)), 0))
-            found[int(process[mine[0]])] = Waits(calls.start_ns[rows], reach, rows[latest])
+            found[int(process[mine[0]])] = WaitingCalls(calls.start_ns[rows], reach, rows[latest])
         return found
 
     @cached_property
