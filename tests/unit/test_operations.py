@@ -234,3 +234,14 @@ def test_a_launch_whose_row_has_no_usable_time_is_not_called_lost_by_the_profile
     path.write_text(to_json(document), encoding="utf-8")
     lost = next(f for f in ta.analyze(path).to_dict()["findings"] if f["rule"] == "TA103")
     assert "3 device rows in the file were left out" in lost["message"]
+
+
+def test_the_period_of_replays_that_start_out_of_order_is_from_start_to_start(tmp_path):
+    t = trace()
+    starts = (100, 700, 400, 1000)  # the third is called after the second, and starts before it on a stream of its own
+    for i, start in enumerate(starts):
+        t.launch(20 * i, api="cudaGraphLaunch")
+        for node in range(3):
+            t.kernel(start + 20 * node, 15, name=f"node_{node}", stream=7 + i % 2)
+    replays = [o for o in ta.analyze(t.write(tmp_path / "t.json")).to_dict()["ops"] if o["method"] == "graph launch"]
+    assert [o["period_p50_us"] for o in replays] == [300]

@@ -88,7 +88,7 @@ def graph_replays(trace: Trace, host: Launching, readings: Readings, chosen: Boo
                     [intervals.length(*intervals.union(rows.start_ns[g], rows.end_ns[g])) for g in members]
                 ),
                 span_ns=last_end[call] - rows.start_ns[heads],
-                period_ns=np.diff(rows.start_ns[heads]),
+                period_ns=np.diff(np.sort(rows.start_ns[heads])),
                 dispatch_ns=(calls.start_ns[call] - calls.start_ns[before])[has_previous],
                 readings_ns=readings.reading_ns[known],
             )
