@@ -192,7 +192,7 @@ def test_one_step_each_where_the_launches_changed(tmp_path, mark):
 
 def test_one_step_each_of_the_same_launches_is_called_only_where_no_long_step_explains_it(tmp_path):
     base = simulate(tmp_path / "a.json", steps=1, seed=1, mark="step")
-    for dispatch, status in ((18_000, "undecided"), (40_000, "slower")):
+    for dispatch, status in ((18_000, "undecided"), (60_000, "slower")):
         head = simulate(tmp_path / f"{dispatch}.json", steps=1, seed=2, mark="step", dispatch=dispatch)
         data = holds(base, head, status)
         assert ("no scatter of its own" in data.verdict.headline) == (status == "undecided")

@@ -94,14 +94,38 @@ def series(rng: np.random.Generator, n: int, level: float, scatter: float) -> Ti
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (2, 40), (1, 5)])
 def test_few_repeats_make_under_one_false_verdict_in_twenty_and_see_a_factor_of_two(n, m):
+    """Of one repeat each a factor of four: a step three times as long as usual is nothing rare, and one alone does not tell."""
     rng = np.random.default_rng(n * 100 + m)
-    scatter = 0.04
+    scatter, factor = 0.04, 4 if n == m == 1 else 2
     wrong = seen = 0
     for _ in range(400):
         base = series(rng, n, 1e6, scatter)
         wrong += compare_few(base, series(rng, m, 1e6, scatter), 0.01)[1] in ("FASTER", "SLOWER")
-        seen += compare_few(base, series(rng, m, 5e5, scatter), 0.01)[1] == "FASTER"
+        seen += compare_few(base, series(rng, m, 1e6 / factor, scatter), 0.01)[1] == "FASTER"
     assert wrong <= 20 and seen >= 360
+
+
+@pytest.mark.parametrize("draw", ["long steps", "two modes", "drifting"])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 2), (3, 3), (5, 5)])
+def test_few_repeats_of_an_uneven_run_make_under_one_false_verdict_in_twenty(draw, n, m):
+    rng = np.random.default_rng(17 * n + m)
+
+    def one(count):
+        usual = 1e6 * np.exp(0.01 * rng.standard_normal(count))
+        if draw == "long steps":
+            usual = np.where(rng.random(count) < 0.05, 3 * usual, usual)
+        elif draw == "two modes":
+            usual = np.where(rng.random(count) < 0.3, 1.1 * usual, usual)
+        else:
+            noise = 0.05 * rng.standard_normal()
+            for i in range(count):
+                usual[i] *= np.exp(noise)
+                noise = 0.7 * noise + 0.05 * np.sqrt(1 - 0.49) * rng.standard_normal()
+        values = np.rint(usual).astype(np.int64)
+        return Times(count, float(np.median(values)), values)
+
+    wrong = sum(compare_few(one(n), one(m), 0.01)[1] in ("FASTER", "SLOWER") for _ in range(600))
+    assert wrong <= 36
 
 
 def test_one_unit_is_no_mean_of_kernels_and_the_ratios_of_a_side_are_written_with_an_arrow(tmp_path):

@@ -143,7 +143,7 @@ def compare_sides(
     ops = [_with_ladder(r, machine and not silent, options) if ladder_ok and not silent else r for r in ops]
     kernels = _rows(base.kernels, head.kernels, kernel_pairs, silent, options)
     within = max(0.0, options.threshold(SAME_WITHIN))
-    units = [unit_result(p, within, metric, n) for n, p in enumerate(pairing.pairs)] if not silent else []
+    units = [unit_result(p, within, metric, n, machine) for n, p in enumerate(pairing.pairs)] if not silent else []
     if (
         not silent
         and base.kernels

@@ -4,7 +4,7 @@ The ratio is given with its range: the least and the greatest that a value of th
 difference is called only where every value of one side lies beyond every value of the other, by more than the border,
 and where that is no chance.
 
-Where both sides launch the same work in as many calls, only the machine or chance tells them apart: Student's t on the
+Where both sides launch the same work in as many calls on the same kind of device, only chance or what the host does tells them apart: Student's t on the
 logarithms has to call it no chance, with a scatter taken :data:`DEPENDENCE` times as large, since repeats in a row depend
 on one another and so few do not show it. Where the launches or the work differ there is a reason for a difference: it is
 enough that so many values separate by chance in under one of twenty cases (the count of orders, as in the rank-sum test),
@@ -22,11 +22,11 @@ from traceanalyzer.analysis.compare.statistics import Ratio, Times
 
 FEW = 6
 PRIOR_SCATTER = 0.05
-LONG_STEPS = 0.15
-"""The scatter of single periods of the same work in the same launches: a third longer every tenth step is common."""
+LONG_STEPS = 0.42
+"""The scatter of single periods of the same work in the same launches: a step three times as long (logging, a pause) is nothing rare."""
 LEAST_SCATTER = 0.01
 CHANCE = 0.05
-DEPENDENCE = 1.8
+DEPENDENCE = 2.4
 _T = (12.706, 4.303, 3.896, 3.298, 3.003, 2.829, 2.715, 2.634, 2.574, 2.527)
 """Student's t by degrees of freedom: two-sided 5 % for the first two, 3 % from there on, so that under 5 % are false after rounding."""
 

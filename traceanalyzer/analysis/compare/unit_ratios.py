@@ -62,8 +62,13 @@ class UnitResult:
         return self.measured.get(self.metric)
 
 
-def unit_result(pair: UnitPair, same_within: float, metric: str | None = None, stream: int = 0) -> UnitResult:
-    """Return the ratios of a pair; ``metric`` overrides what the headline speaks of."""
+def unit_result(
+    pair: UnitPair, same_within: float, metric: str | None = None, stream: int = 0, same_machine: bool = True
+) -> UnitResult:
+    """Return the ratios of a pair; ``metric`` overrides what the headline speaks of.
+
+    ``same_machine``: no other kind of device is a reason for a difference.
+    """
     base, head = pair.base, pair.head
     scale = pair.work.scale
     kind, first, second = _periods(base, head)
@@ -73,7 +78,7 @@ def unit_result(pair: UnitPair, same_within: float, metric: str | None = None, s
         "self": (base.exclusive, head.exclusive, ""),
     }
     found = {}
-    alike = _same_launches(pair)
+    alike = same_machine and _same_launches(pair)
     single = LONG_STEPS if alike and WHOLE not in (base.method, head.method) else PRIOR_SCATTER
     for n, (name, (x, y, basis)) in enumerate(series.items()):
         if x.count and y.count:
