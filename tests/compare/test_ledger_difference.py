@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import traceanalyzer as ta
+from tests.builders import trace
 from tests.compare.test_units import LAYERS, run
 from tests.kineto_writer import document, to_json
 from tests.queue_sim import Machine
@@ -119,3 +120,20 @@ def test_kernels_on_two_streams_count_once_in_the_parts_of_compute(tmp_path):
     adds_up(data)
     [compute] = [t for t in data.units[0].ledger_difference if t.what == "compute"]
     assert compute.base_us < 0.9 * 4 * sum(ns for _, ns in LAYERS) / 1000
+
+
+def test_what_a_run_pays_once_is_said_where_it_is_much_of_the_difference(tmp_path):
+    def step(name, first):
+        """One step of twelve kernels; the launch of the sixth takes ``first`` us the first time."""
+        t = trace().host("user_annotation", "ProfilerStep#3", 0, 5000 + first)
+        at = 10
+        for i in range(40):
+            dur = first if i == 5 and first else 4
+            t.launch(at, dur).kernel(at + dur + 5, 30, name=f"layer_{i % 12}_{i}")
+            at += dur + 60
+        return t.write(tmp_path / name)
+
+    once = ta.compare(step("base.json", 20_000), step("head.json", 0)).data.verdict.headline
+    assert "first use in base is" in once and "which a run pays once" in once
+    steady = ta.compare(step("same.json", 0), step("head.json", 0)).data.verdict.headline
+    assert "pays once" not in steady

@@ -8,6 +8,9 @@ from traceanalyzer.trace.names import short_names
 
 _STATUS = {"FASTER": "Faster", "SLOWER": "Slower", "SAME": "Same", "UNDECIDED": "Undecided"}
 _OTHER_BY = 0.05
+_ONE_TIME = ("first_use", "code_load", "compile", "before_window")
+"""Classes of the ledger that a run which repeats does not pay again (docs/ledger.md)."""
+_MUCH_ONCE = 0.2
 _UNNAMED = ("repeating launches", "graph replay")
 
 
@@ -30,7 +33,7 @@ def unit_headline(unit: UnitComparison, same_percent: str) -> str:
         text += f" ({times(main.ratio)})"
     if main.verdict == "UNDECIDED":
         text += f": {_doubt(main)}"
-    return text + _others(unit, main) + "." + _caveats(unit)
+    return text + _others(unit, main) + _once(unit, main) + "." + _caveats(unit)
 
 
 def subject(unit: UnitComparison) -> str:
@@ -99,6 +102,23 @@ def _others(unit: UnitComparison, main: UnitRatio) -> str:
         return ""
     same = "the same" if other.verdict == "SAME" else took(other.base, other.head)
     return f"; from call to call it is {same}"
+
+
+def _once(unit: UnitComparison, main: UnitRatio) -> str:
+    """Return how much of the difference a run pays once, where that is much of it: a steady step does not differ by it."""
+    difference = main.base - main.head
+    if main.metric != "period" or not difference:
+        return ""
+    terms = [(d.what, d.base_us - d.head_us) for d in unit.ledger_difference if d.what in _ONE_TIME]
+    once = [(us, what) for what, us in terms if us / difference > 0]
+    total = sum(us for us, _ in once)
+    if total / difference < _MUCH_ONCE:
+        return ""
+    what = max(once, key=lambda pair: abs(pair[0]))[1].replace("_", " ")
+    rest = "" if len(once) == 1 else " and the like"
+    side = "base" if difference > 0 else "head"
+    took = number_text.duration(1000 * abs(total))
+    return f"; {what}{rest} in {side} is {took} of the difference, which a run pays once"
 
 
 def _caveats(unit: UnitComparison) -> str:
