@@ -61,7 +61,7 @@ def program_of(words: Sequence[str]) -> Program | None:
         raise OptionError(
             "bad_target",
             f"'{first}' takes no arguments here",
-            hint="a program goes behind --: capture -- SCRIPT.py ARGS, or -m MODULE, or torchrun ...",
+            hint="a program goes after --: capture -- SCRIPT.py ARGS, or -m MODULE, or torchrun ...",
         )
     return None
 

@@ -36,7 +36,7 @@ def run_script(job: Job, say: Callable[[str], None]) -> None:
     """
     script = job.script if job.module else Path(job.script).name
     if not job.module and not Path(job.script).is_file():
-        raise OptionError("no_such_file", f"there is no script '{script}'", hint="give its path behind --")
+        raise OptionError("no_such_file", f"there is no script '{script}'", hint="give its path after --")
     if job.module and not _has_module(job.script):
         raise OptionError("no_such_module", f"there is no module '{script}'", hint="run it where python -m finds it")
     device = open_device("pytorch", job.device)

@@ -64,7 +64,7 @@ def _steady(times: list[int]) -> tuple[bool, str]:
         if len(rest) < _FEW:
             return (
                 False,
-                f"only {len(rest)} calls behind the slow ones fitted into the time for warm-up; {_FEW} are needed to tell",
+                f"only {len(rest)} calls after the slow ones fitted into the time for warm-up; {_FEW} are needed to tell",
             )
         apart = max(rest) / min(rest) - 1
         return (

@@ -152,7 +152,7 @@ ANALYSIS_THRESHOLDS: dict[str, Threshold] = {
         HEAD_RATIO, LEVEL_SHIFT, MODE_GAP, CLAIM_TOLERANCE, COST_SHARE, MENTION_SHARE, MEASURED_LAUNCHES, MEASURED_SHARE, SAME_WITHIN, FALSE_DISCOVERY, CLOCK_CHANGE,
     )
 }  # fmt: skip
-"""Thresholds of the analyses, by name. Those of a rule stand in the rule's file; all of them:
+"""Thresholds of the analyses, by name. Those of a rule are in the rule's file; all of them:
 :func:`~traceanalyzer.doctor.thresholds.all_thresholds`."""
 
 

@@ -37,7 +37,7 @@ class JaxDevice(DeviceAdapter):
         return {
             Capability.EVENTS: "JAX gives no access to device events",
             Capability.BLOCKER: "JAX gives no access to the device's stream",
-            Capability.CLEAR: "without events there is nothing a cache clear could stand before",
+            Capability.CLEAR: "without events there is nothing before which a cache could be cleared",
             Capability.GRAPH: "JAX gives no access to graphs: put the loop inside jit instead",
         }[capability]
 

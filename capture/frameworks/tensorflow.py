@@ -30,7 +30,7 @@ class TensorFlowDevice(DeviceAdapter):
         return {
             Capability.EVENTS: "TensorFlow gives no access to device events",
             Capability.BLOCKER: "TensorFlow gives no access to the device's stream",
-            Capability.CLEAR: "without events there is nothing a cache clear could stand before",
+            Capability.CLEAR: "without events there is nothing before which a cache could be cleared",
             Capability.GRAPH: "TensorFlow gives no access to device graphs",
             Capability.PROFILER: "TensorFlow's profiler writes no Chrome trace",
         }[capability]

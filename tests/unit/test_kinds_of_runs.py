@@ -101,7 +101,7 @@ def dispatched(steps=10, kernels=80, host=20):
 LIMITED = {
     "a value is read back for each token": (generate, "TA302", "aten::item"),
     "graphs with host code between": (graph_decode, "TA201", "between the graph launches"),
-    "an all-reduce behind each step": (lambda: data_parallel(600), "TA310", "AllReduce"),
+    "an all-reduce after each step": (lambda: data_parallel(600), "TA310", "AllReduce"),
     "inputs are copied before each step": (copied_inputs, "TA311", "copies are exposed"),
     "operators that are dispatched too slowly": (dispatched, "TA201", "launches too late"),
 }

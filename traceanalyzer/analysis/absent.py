@@ -11,7 +11,7 @@ class Absent(StrEnum):
     SEVERAL_CONFIGURATIONS = "several-configurations"
     """The name was launched in several configurations; each has a reading of its own."""
     IN_GRAPH = "in-graph"
-    """Nodes of a graph launch: an event pair stands around the launch, not around a node."""
+    """Nodes of a graph launch: an event pair is around the launch, not around a node."""
     NO_LAUNCH = "no-launch"
     """No row has a launch with a launch of its thread and a row of its stream before it."""
     OVERLAPS = "overlaps-predecessor"

@@ -12,7 +12,7 @@ from traceanalyzer.trace.tables import Trace
 
 
 class ClockState(StrEnum):
-    """How the two clocks stand to each other."""
+    """How the two clocks relate."""
 
     AGREE = "agree"
     OFFSET = "offset"

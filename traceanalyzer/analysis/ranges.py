@@ -20,7 +20,7 @@ _COUNTING_WORD = re.compile(
     r"|#\Z",
     re.I,
 )
-"""What stands before a number that counts."""
+"""What comes before a number that counts."""
 _MARKS = re.compile(r"[\s#:_=(\[-]+\Z")
 _MOSTLY = 0.8
 _FRAMEWORK = (

@@ -191,7 +191,7 @@ def _show(folder: Path, made: set[Path], output_format: str, failure: TraceAnaly
     unsteady = next((o for o in sidecar.operations if not o.warm_up.steady), None)
     if unsteady is not None:
         click.echo(
-            f"traceanalyze: not_steady: {unsteady.warm_up.reason}; the readings stand, but not for a steady state",
+            f"traceanalyze: not_steady: {unsteady.warm_up.reason}; the readings are valid, but not for a steady state",
             err=True,
         )
         sys.exit(int(ExitCode.CANNOT_JUDGE))

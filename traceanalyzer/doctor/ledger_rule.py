@@ -131,7 +131,7 @@ def cost_params(device: DeviceCauses, mask: Bool, change: str = "") -> dict[str,
 
 EXCEPTIONS = "[[, {few_share:share} of it in {few:plural pause} of up to {few_longest_ns:time}]]"
 LOOK_AT_PAUSES = Advice(
-    "look at what the program does behind the wait in the long pauses",
+    "look at what the program does after the wait in the long pauses",
     " (a checkpoint, logging, garbage collection); with_stack=True names the lines",
 )
 

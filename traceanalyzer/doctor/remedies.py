@@ -92,9 +92,7 @@ def read_back_of(analysis: Analysis) -> str:
     if framework(analysis) == "jax":
         return Advice("keep results as device arrays", "; convert (float, np.asarray) only where you log them")
     if framework(analysis) in ("", "cuda", "rocm", "xpu"):
-        return (
-            "keep results on the device and copy them back behind the loop, or asynchronously into page-locked memory"
-        )
+        return "keep results on the device and copy them back after the loop, or asynchronously into page-locked memory"
     return Advice("keep the value on the device: no .item(), .cpu() or print in the loop", "; read it every n-th step")
 
 
@@ -130,7 +128,7 @@ def without_dispatch_of(analysis: Analysis) -> str:
     if name == "jax":
         return Advice("time many calls in one jitted loop", " (jax.lax.fori_loop) and divide")
     if name in ("ascend", "xpu"):
-        return "time many calls behind one another, with one wait at the end, on inputs large enough to fill the queue"
+        return "time many calls one after another, with one wait at the end, on inputs large enough to fill the queue"
     graph = "HIP" if name == "rocm" else "CUDA"
     return Advice(
         f"time it as an unrolled {graph} graph, or behind a backlog", " (a blocking kernel) that covers the dispatch"
@@ -200,7 +198,10 @@ def overlap_of(analysis: Analysis) -> str:
     if "sendrecv" in largest:
         return "shorten the waits for the neighbouring stage: more micro-batches, an interleaved schedule, equal stages"
     if "allgather" in largest or "reducescatter" in largest:
-        return Advice("start it earlier, beside compute", " (FSDP: forward_prefetch, backward_prefetch), or send less")
+        return Advice(
+            "start it earlier, so that it overlaps compute",
+            " (FSDP: forward_prefetch, backward_prefetch), or send less",
+        )
     if "alltoall" in largest:
         return "overlap it with the compute of another micro-batch, or balance the experts"
     return Advice("overlap it with compute", " (larger or earlier buckets), or send less")

@@ -89,7 +89,7 @@ def _verdict(analysis: Analysis, findings: list[Finding]) -> Verdict:
     ):
         extra = f" Also: {rows[0].headline}." if rows else ""
         return Verdict(
-            "cannot-judge", f"Cannot judge: queue state unknown, {unknown}.{extra} Self-times and gaps stand."
+            "cannot-judge", f"Cannot judge: queue state unknown, {unknown}.{extra} Self-times and gaps remain valid."
         )
     if risk is not None:
         second = _second(limits, risk) if risk.rule in FAMILY_OF_RULE else []
@@ -412,7 +412,7 @@ def _largest(device: DeviceCauses) -> tuple[str, float] | None:
 
 def _unknown(device: DeviceCauses) -> str:
     texts = {
-        "unlinked": "rows without a launch", "unrecorded": "behind launches whose rows are missing", "before_window": "work from before the recording may have run",
+        "unlinked": "rows without a launch", "unrecorded": "after launches whose rows are missing", "before_window": "work from before the recording may have run",
     }  # fmt: skip
     items = device.items(device.families[Family.UNKNOWN], 1)
     return texts.get(items[0].cls.label, items[0].cls.label) if items else "nothing"

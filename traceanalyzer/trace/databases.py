@@ -50,7 +50,7 @@ def decode_database(source: Source, limits: ReadLimits) -> Store:
 
 
 def _with_damage(store: Store, database: Database) -> Store:
-    """Return the store, in whose salvage stands what the file lacks."""
+    """Return the store, whose salvage says what the file lacks."""
     salvage = store.salvage
     if database.ends_at is not None:
         salvage.incomplete = True

@@ -73,4 +73,4 @@ def _no_chance(
 
 
 def _reason(base: Times, head: Times) -> str:
-    return f"n {base.count} and {head.count}: the range of all values stands in for an interval"
+    return f"n {base.count} and {head.count}: the range of all values is given instead of an interval"

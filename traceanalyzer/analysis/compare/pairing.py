@@ -18,7 +18,7 @@ from traceanalyzer.errors import OptionError
 LITTLE = 0.2
 """Below this share of work in common, and without a name in common, not even the whole traces are compared."""
 HOLDS = 0.5
-"""A unit that holds less of the device's time than this stands behind one that holds more."""
+"""A unit that holds less of the device's time than this comes after one that holds more."""
 SAME_OPERATORS = 0.8
 """Units that run this share of their operator calls both are the same work whatever their kernels are called."""
 _MOST = 24

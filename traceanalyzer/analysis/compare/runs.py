@@ -89,7 +89,7 @@ def _run(unit: UnitSide | None, first: Side, run: Side) -> Run:
 
 
 def _differs(first: Side, run: Side) -> str:
-    """Return why a run may not stand with the first: nothing to judge, or a condition that refuses a ratio."""
+    """Return why a run does not go with the first: nothing to judge, or a condition that refuses a ratio."""
     if run.broken:
         return run.broken
     mine = {c.what: c.value for c in first.conditions if c.refuses and c.value}

@@ -13,7 +13,7 @@ from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
 
 PLAIN_GAP_NS = 2500
-"""A device takes up to this between rows that stand in its queue."""
+"""A device takes up to this between rows that wait in its queue."""
 FREE_WAITS_NS = 50_000
 SLACK_NS = 1000
 """Host and device clocks agree to this: a wait may seem to return so much before what it waited for."""

@@ -23,7 +23,7 @@ from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64, Trace
 
 USUAL_GAP_NS = 1000
-"""The gap between rows that stand in a queue, where the trace shows none."""
+"""The gap between rows that wait in a queue, where the trace shows none."""
 HANDED_OVER = 3
 """A thread without rows of its own, while another makes so many calls, waits for the other."""
 FETCHED_NS = 100_000
@@ -52,7 +52,7 @@ class Builder:
         self.latency, self.spacing = self._typical()
 
     def _typical(self) -> tuple[int, int]:
-        """Return the middle latency of launches that met an idle stream, and the middle gap of rows that stood in a queue."""
+        """Return the middle latency of launches that met an idle stream, and the middle gap of rows that waited in a queue."""
         rows, calls = self.trace.activities, self.trace.calls
         at = np.flatnonzero(rows.call != NO_ROW)
         at = at[(at > 0) & (rows.lane[at] == rows.lane[np.maximum(at - 1, 0)])]

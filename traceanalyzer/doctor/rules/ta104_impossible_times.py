@@ -1,4 +1,4 @@
-"""TA104 impossible-times: kernels before their launch, copies beside kernels of their own stream, unset or absurd stamps.
+"""TA104 impossible-times: kernels before their launch, copies that overlap kernels of their own stream, unset or absurd stamps.
 
 What it checks
     Device rows that start before the call that launched them, and rows left out because their time cannot be
@@ -109,7 +109,7 @@ class ImpossibleTimes(Rule):
         ),
     )
     negative: ClassVar[tuple[Example, ...]] = (
-        Example("copies behind their kernels", _copies(1)),
+        Example("copies after their kernels", _copies(1)),
         Example("half a microsecond early is the alignment's precision", (launch(10, 1), kernel(9.5, 5, 1))),
     )
 

@@ -8,7 +8,7 @@ Why it matters
     The last iterations are then incomplete, and launches at the end look lost.
 
 How it is decided
-    Launches without a device row stand behind the last launch that has one, and no synchronise follows it. A
+    Launches without a device row come after the last launch that has one, and no synchronise follows them. A
     note. PROVEN.
 
 Example
@@ -63,7 +63,7 @@ class CutWindow(Rule):
     }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
-            "launches behind the last kernel record",
+            "launches after the last kernel record",
             (*loop(12, 40, 45), launch(3000, 900), launch(3040, 901)),
             allows=("TA103",),
         ),

@@ -1,7 +1,7 @@
 """TA106 profiler-in-window: the profiler worked inside the measured window.
 
 What it checks
-    Overhead records of the profiler (buffer requests, flushes, instrumentation) beside the launches.
+    Overhead records of the profiler (buffer requests, flushes, instrumentation) during the launches.
 
 Why it matters
     A flush in the middle of a launch holds the host for milliseconds, and the device waits.

@@ -6,7 +6,7 @@ What it checks
 
 Why it matters
     No change on the host makes these gaps smaller: they are the device's own cost per kernel, or waits that
-    no row tells of. A call then costs kernel plus gap.
+    no row shows. A call then costs kernel plus gap.
 
 How it is decided
     Idle intervals that end with a row whose call had returned before the interval began, no longer than a

@@ -68,21 +68,21 @@ class DeviceWait(LedgerRule):
         "device-wait": Message(
             "launched work waits on the device: {cost_ns:time}, {share:share} of its span, passes between the return of {top:cause} and its start",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} is idle although the work had been launched, "
-            "{intervals:often}, up to {top_longest_ns:time}, behind {top:cause}: it waited for something on the device's side (an "
+            "{intervals:often}, up to {top_longest_ns:time}, after {top:cause}: it waited for something on the device's side (an "
             "event, another stream or device, a graph's upload).",
         ),
         "no-reason": Message(
             "launched work starts late: {cost_ns:time}, {share:share} of its span, passes between the return of {top:cause} and its start, "
             "and the trace shows nothing that it could have waited for",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} is idle although the work had been launched, "
-            "{intervals:often}, up to {top_longest_ns:time}, behind {top:cause}. The trace has one stream and no wait for an event: what held the device "
+            "{intervals:often}, up to {top_longest_ns:time}, after {top:cause}. The trace has one stream and no wait for an event: what held the device "
             "up is not in it (another program on the device, its clocks or power state, or the profiler).",
         ),
     }
     causes = (LedgerClass.DEVICE_WAIT,)
     grade: ClassVar[Grade] = Grade.DERIVED
     positive: ClassVar[tuple[Example, ...]] = (
-        Example("each kernel starts 300 us behind its call", _held_back(300), allows=("TA201", "TA202")),
+        Example("each kernel starts 300 us after its call", _held_back(300), allows=("TA201", "TA202")),
     )
     negative: ClassVar[tuple[Example, ...]] = (Example("a launch takes 4 us", _held_back(4)),)
 

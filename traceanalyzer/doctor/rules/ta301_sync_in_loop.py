@@ -12,13 +12,13 @@ How it is decided
     Idle intervals that began with a synchronise open on a thread of the process: what it waited for had just ended. Its cost
     is the host's time from there to its next launch, in the wait itself, operators, code outside of them and launch calls.
     Time for loading data, compiling or allocating has causes of its own. A synchronise that returns while work is queued
-    costs nothing and is not spoken of. PROVEN.
+    costs nothing and is not reported. PROVEN.
 
 Example
     Fill, synchronise, start event, kernel: the pair reads 45 us for a kernel of 4 us.
 
 What to do
-    Synchronise once, behind the loop; for the kernel alone read its self-time.
+    Synchronise once, after the loop; for the kernel alone read its self-time.
 
 When it is wrong
     A latency benchmark may want it: then say that the number is latency.
@@ -60,12 +60,12 @@ class SyncInLoop(LedgerRule):
     change = "no_synchronise"
     messages: ClassVar[dict[str, Message]] = {
         "measured": Message(
-            "a synchronise drains the queue before each call of {op:name}: {cost_ns:time}, {share:share} of the device's span, is idle behind it",
+            "a synchronise drains the queue before each call of {op:name}: {cost_ns:time}, {share:share} of the device's span, is idle after it",
             "{waits:count} waits in {api:name} ({per_call} per call) drain the queue before the next call of {op:name}, whose kernels take {self_ns:time}: "
-            "{cost_ns:time} ({share:share}) of {span_ns:time} is idle behind them.[[ A wall clock reads about {wall_ns:time}, an event pair {pair_ns:time}.]]",
+            "{cost_ns:time} ({share:share}) of {span_ns:time} is idle after them.[[ A wall clock reads about {wall_ns:time}, an event pair {pair_ns:time}.]]",
         ),
         "drained": Message(
-            "a synchronise drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle behind {api:name}"
+            "a synchronise drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle after {api:name}"
             + EXCEPTIONS,
             "[[Device {device}: ]]the queue ran dry {waits:often} while the host waited in {api:name}[[ ({operator:name})]]; until it had launched again the "
             "device was idle {cost_ns:time} ({share:share} of {span_ns:time}), most of it in {top:cause} ({top_ns:time})[[, {second:cause} ({second_ns:time})]]"
@@ -75,11 +75,11 @@ class SyncInLoop(LedgerRule):
     }
     positive: ClassVar[tuple[Example, ...]] = (
         Example(
-            "a synchronise behind each call", loop(12, 20, 10, sync=6.0), allows=("TA202", "TA406", "TA504", "TA501")
+            "a synchronise after each call", loop(12, 20, 10, sync=6.0), allows=("TA202", "TA406", "TA504", "TA501")
         ),
     )
     negative: ClassVar[tuple[Example, ...]] = (
-        Example("one synchronise behind the loop", (*loop(12, 12, 10), call(1200, 10, "cudaDeviceSynchronize", 999))),
+        Example("one synchronise after the loop", (*loop(12, 12, 10), call(1200, 10, "cudaDeviceSynchronize", 999))),
         Example(
             "the host waits for the step before, with the next one queued",
             (*loop(40, 12, 30), *(call(1003 + 12 * i, 5, "cudaEventSynchronize", 900 + i) for i in range(1, 30))),
@@ -117,17 +117,17 @@ class SyncInLoop(LedgerRule):
             }
         return self.say(
             code, self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params, numbers=numbers,
-            evidence=device.evidence(mask, "idle behind the wait"), remedy=[*([LOOK_AT_PAUSES] if params["few"] else []), *_remedy(analysis)], cost=device.cost(mask, self.change),
+            evidence=device.evidence(mask, "idle after the wait"), remedy=[*([LOOK_AT_PAUSES] if params["few"] else []), *_remedy(analysis)], cost=device.cost(mask, self.change),
         )  # fmt: skip
 
 
 def _remedy(analysis: Analysis) -> list[str]:
     if measured(analysis):
         return [
-            "synchronise once, behind the loop, and divide by the number of calls",
+            "synchronise once, after the loop, and divide by the number of calls",
             "quote self-time for the kernel",
         ]
     return [
-        "wait once, behind the loop, or for an event of the step before",
-        "look at what the host does behind the wait: it is the cost",
+        "wait once, after the loop, or for an event of the step before",
+        "look at what the host does after the wait: it is the cost",
     ]

@@ -68,7 +68,7 @@ class HiddenSync(LedgerRule):
     change = "no_host_waits"
     messages: ClassVar[dict[str, Message]] = {
         "read-back": Message(
-            "reading values back drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle behind {what:name}"
+            "reading values back drains the queue: {cost_ns:time}, {share:share} of the device's span, is idle after {what:name}"
             + EXCEPTIONS,
             "[[Device {device}: ]]{waits:often} the host waited in {api:name}[[ of {operator:name}]] until the queue was empty; the device was idle "
             "{cost_ns:time} ({share:share} of {span_ns:time}) until it had launched again, most of it in {top:cause} ({top_ns:time})"
@@ -76,14 +76,14 @@ class HiddenSync(LedgerRule):
             + ".",
         ),
         "work-behind": Message(
-            "the device waits while the host works after a read-back: {cost_ns:time}, {share:share} of its span, passes behind {what:name}, "
+            "the device waits while the host works after a read-back: {cost_ns:time}, {share:share} of its span, passes after {what:name}, "
             "most in {top:cause} ({top_ns:time})" + EXCEPTIONS,
             "[[Device {device}: ]]{waits:often} the host waited in {api:name}[[ of {operator:name}]] until the queue was empty; until it had launched again the "
             "device was idle {cost_ns:time} ({share:share} of {span_ns:time}), most of it while the host worked: {top:cause} ({top_ns:time}, up to "
             "{top_longest_ns:time} at a time)" + EXCEPTIONS + ".",
         ),
         "input-copy": Message(
-            "copies to the device make the host wait: {cost_ns:time}, {share:share} of the device's span, is idle behind {what:name}",
+            "copies to the device make the host wait: {cost_ns:time}, {share:share} of the device's span, is idle after {what:name}",
             "[[Device {device}: ]]{waits:often} the host waited in {api:name}[[ of {operator:name}]] until its copy was done and the queue was empty; the "
             "device was idle {cost_ns:time} ({share:share} of {span_ns:time}) until it had launched again, most of it in {top:cause} ({top_ns:time}).",
         ),
@@ -185,7 +185,7 @@ class HiddenSync(LedgerRule):
         return self.say(
             code, self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params,
             numbers=cost_numbers(analysis, params) | {"waits": params["waits"], "operator": params["operator"]},
-            evidence=device.evidence(mask, "idle behind the copy" if read_back else "idle inside the copy call"),
+            evidence=device.evidence(mask, "idle after the copy" if read_back else "idle inside the copy call"),
             remedy=_remedy(analysis, device, code, params),
             cost=device.cost(mask, change),
         )  # fmt: skip

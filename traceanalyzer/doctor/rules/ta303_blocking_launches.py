@@ -80,7 +80,7 @@ class BlockingLaunches(Rule):
     messages: ClassVar[dict[str, Message]] = {
         "launches-block": Message(
             "launches block until their kernel ends",
-            "{share:share} of {launches:plural launch call} return only behind the end of their kernel: it looks like CUDA_LAUNCH_BLOCKING=1. "
+            "{share:share} of {launches:plural launch call} return only after the end of their kernel: it looks like CUDA_LAUNCH_BLOCKING=1. "
             "Host and device take turns, and every interval is their sum.",
         ),
         "switch-set": Message(

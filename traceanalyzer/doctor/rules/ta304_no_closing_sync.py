@@ -56,7 +56,7 @@ from traceanalyzer.trace.sidecar_place import CAPTURE_PREFIX
 from traceanalyzer.trace.tables import Int64
 
 TAIL_SHARE = Threshold(
-    "tail_share", 0.01, "share of the range's work", "1 % behind the end is work that the clock missed"
+    "tail_share", 0.01, "share of the range's work", "1 % after the end is work that the clock missed"
 )
 RANGE_LAUNCHES = Threshold("range_launches", 3, "launches", "a range with fewer holds no loop")
 RANGE_LAUNCH_SHARE = Threshold(
@@ -208,7 +208,7 @@ class NoClosingSync(Rule):
                     "ranges": judged, "ranges_missed": len(tails), "range_p50_us": us(length), "tail_p50_us": us(tail), "work_p50_us": us(typical),
                     "threshold_tail_share": limit,
                 },
-                evidence=[range_evidence(analysis, tails[0][3]), activity_evidence(analysis, tails[0][4], "ends behind its range")],
+                evidence=[range_evidence(analysis, tails[0][3]), activity_evidence(analysis, tails[0][4], "ends after its range")],
                 remedy=[f"call {synchronise_of(analysis)} before the clock is read"],
             )
         ]  # fmt: skip

@@ -1,7 +1,7 @@
 """TA305 allocator-in-loop: the device waits while the host allocates or frees memory.
 
 What it checks
-    Idle time of the device while the launching thread is in cudaMalloc, cudaFree, cudaHostAlloc or their kin.
+    Idle time of the device while the launching thread is in cudaMalloc, cudaFree, cudaHostAlloc or a similar call.
 
 Why it matters
     Allocation costs the host more than most kernels, and freeing waits for the device. A caching allocator that runs out of memory
@@ -9,7 +9,7 @@ Why it matters
 
 How it is decided
     Each idle nanosecond belongs to what the host did in it; those inside allocation calls are the cost. Allocations that
-    the queue hides cost nothing and are not spoken of. PROVEN.
+    the queue hides cost nothing and are not reported. PROVEN.
 
 Example
     40 times cudaFree and a cudaMalloc, 28.9 ms in a row: the allocator gave up and tried again.

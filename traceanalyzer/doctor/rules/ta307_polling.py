@@ -1,7 +1,7 @@
 """TA307 polling: the host asks the device over and over whether it is done, before each launch.
 
 What it checks
-    Idle intervals of the device before which the launching thread asked cudaStreamQuery (or its kin) at
+    Idle intervals of the device before which the launching thread asked cudaStreamQuery (or a similar call) at
     least twice since its last launch.
 
 Why it matters
@@ -69,7 +69,7 @@ class Polling(LedgerRule):
     )
     messages: ClassVar[dict[str, Message]] = {
         "polling": Message(
-            "the host polls the device before it launches again: {cost_ns:time}, {share:share} of the span, is idle behind {api:name}",
+            "the host polls the device before it launches again: {cost_ns:time}, {share:share} of the span, is idle after {api:name}",
             "[[Device {device}: ]]in {intervals:plural idle interval} the host asked {api:name} again and again whether the device was done "
             "and launched only then: {cost_ns:time} ({share:share}) of {span_ns:time}. It is a synchronise in another form: the queue is "
             "empty each time.",

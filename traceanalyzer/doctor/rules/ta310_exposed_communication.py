@@ -91,7 +91,7 @@ class ExposedCommunication(LedgerRule):
     }
     causes = (LedgerClass.COMMUNICATION,)
     positive: ClassVar[tuple[Example, ...]] = (
-        Example("an all-reduce behind each step", _with_all_reduce(200), allows=("TA202",)),
+        Example("an all-reduce after each step", _with_all_reduce(200), allows=("TA202",)),
     )
     negative: ClassVar[tuple[Example, ...]] = (Example("the all-reduce runs beside compute", _with_all_reduce(-90)),)
 

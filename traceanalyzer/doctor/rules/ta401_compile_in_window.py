@@ -1,8 +1,7 @@
 """TA401 compile-in-window: the device waits while code is compiled or tuned.
 
 What it checks
-    Idle time of the device while the launching thread is in a compiler's range: TorchDynamo, Inductor, the autotuner of
-    Triton and their kin, written as operators or as annotations.
+    Idle time of the device while the launching thread is in a compiler's range: TorchDynamo, Inductor, the autotuner of Triton and similar tools, written as operators or as annotations.
 
 Why it matters
     The first call of a compiled function takes up to minutes. A mean over a window that holds it says nothing; a recompilation in
@@ -19,7 +18,7 @@ What to do
     Call everything once before recording; look for recompilations (TORCH_LOGS=recompiles).
 
 When it is wrong
-    Operators that are merely called so.
+    Operators whose name only looks like one.
 
 References
     triton-lang/triton, torch._inductor, torch._dynamo (dynamo_timed).

@@ -1,7 +1,7 @@
 """TA402 module-load-in-window: code was loaded while the benchmark ran.
 
 What it checks
-    Calls and profiler records of module or lazy function loading beside the launches.
+    Calls and profiler records of module or lazy function loading during the launches.
 
 Why it matters
     The first call of a kernel loads its code, which takes up to milliseconds. A mean over few calls is then

@@ -1,10 +1,10 @@
-"""TA404 changepoint: the time of an operation changes level on the way.
+"""TA404 changepoint: the time of an operation changes level during the run.
 
 What it checks
     Whether the self-times of an operation form two levels in time.
 
 Why it matters
-    A median over two levels is nobody's number. Clocks, power limits and inputs move the level.
+    A median over two levels describes neither. Clocks, power limits and inputs move the level.
 
 How it is decided
     The split of log self-times with the least squared error (binary segmentation): medians over 5 % apart
@@ -54,7 +54,7 @@ _NOBODYS = "One median over both is nobody's number."
 
 
 class Changepoint(Rule):
-    """The time of an operation changes level on the way."""
+    """The time of an operation changes level during the run."""
 
     code = "TA404"
     name = "changepoint"

@@ -8,8 +8,7 @@ Why it matters
     slower in public reports.
 
 How it is decided
-    Busy under 50 % with a median gap over 20 us. A HINT; a CPU-bound finding on the device silences it, for
-    it says the same with the cause.
+    Busy under 50 % with a median gap over 20 us. A HINT; a CPU-bound finding on the device silences it, because it names the cause.
 
 Example
     A kernel every 200 us behind a data loader.

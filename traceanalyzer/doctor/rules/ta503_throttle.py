@@ -16,7 +16,7 @@ Example
     A device at 1,005 of 1,980 MHz during the readings.
 
 What to do
-    Let it cool, lock the clocks lower, or state the clock beside the time.
+    Let it cool, lock the clocks lower, or state the clock with the time.
 
 When it is wrong
     Clocks that were set lower on purpose (NVML then names the application clocks setting, and the rule only notes it).

@@ -1,4 +1,4 @@
-"""TA505 flush-counted: a cache clear stands inside the measured window.
+"""TA505 flush-counted: a cache clear is inside the measured window.
 
 What it checks
     Whether a fill leads each call, and whether a GPU-side annotation counts it.
@@ -56,7 +56,7 @@ CLEAR_SHARE = Threshold("clear_share", 0.05, "share of self-time", "5 % of forei
 
 
 class FlushCounted(Rule):
-    """A cache clear stands inside the measured window."""
+    """A cache clear is inside the measured window."""
 
     code = "TA505"
     name = "flush-counted"

@@ -11,10 +11,10 @@ How it is decided
     HINT: it is a name match.
 
 Example
-    randn fills the input in each call: 12 us beside a GEMM of 100.
+    randn fills the input in each call: 12 us next to a GEMM of 100 us.
 
 What to do
-    Make inputs before the loop, compare results behind it.
+    Make inputs before the loop, compare results after it.
 
 When it is wrong
     Operations that draw random numbers themselves, as dropout does.
@@ -143,7 +143,7 @@ class HarnessKernels(Rule):
                         "harness_kernels": len(harness),
                     },
                     evidence=[activity_evidence(analysis, int(r)) for r in harness[:3].tolist()],
-                    remedy=["make inputs before the loop and compare results behind it"],
+                    remedy=["make inputs before the loop and compare results after it"],
                 )
             )
         return found

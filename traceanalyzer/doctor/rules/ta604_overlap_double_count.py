@@ -16,7 +16,7 @@ What to do
     Quote busy time (the union) for elapsed time, or the start-to-start interval for the cost per call.
 
 When it is wrong
-    Intended concurrency: the fact stands, it is no fault.
+    Intended concurrency: the finding is correct, and nothing needs fixing.
 
 References
     NVIDIA/cccl#9134.

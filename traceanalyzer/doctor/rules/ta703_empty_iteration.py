@@ -13,7 +13,7 @@ How it is decided
     memory while another runs kernels. Launch calls decide, so a lost device record does not count. PROVEN.
 
 Example
-    Fifteen timed calls, one kernel of 150 us in the first: the mean of 10 us is nobody's cost.
+    Fifteen timed calls, one kernel of 150 us in the first: no call costs the mean of 10 us.
 
 What to do
     Check outputs inside the timed region; let nothing be computed lazily or cached.

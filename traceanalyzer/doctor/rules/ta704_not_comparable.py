@@ -6,7 +6,7 @@ What it checks
     resolution (these are marked). From both traces and their sidecars, as far as each side says.
 
 Why it matters
-    A ratio between two GPUs, two shapes or a warm and a cleared cache is a true number of something nobody asked.
+    A ratio between two GPUs, two shapes or a warm and a cleared cache is a correct number that answers no question.
 
 How it is decided
     Both sides state the condition and state it differently; clocks differ by over 5 %. PROVEN. What one side does

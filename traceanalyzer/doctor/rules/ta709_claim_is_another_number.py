@@ -10,7 +10,7 @@ Why it matters
 
 How it is decided
     Within 5 % of a number, or inside its interval; of several, all are named. The self-time confirms the
-    claim (a note); another number is a warning; none at all is said so. DERIVED.
+    claim (a note); another number is a warning; a claim that equals no number is reported as such. DERIVED.
 
 Example
     "40 us per call" for a 10 us kernel dispatched every 40 us: the claim is the dispatcher.

@@ -11,8 +11,8 @@ Why it matters
 How it is decided
     Proven where the reading of a protocol that waits for the call is below nine tenths of the device's busy time per call
     and further below it than a microsecond. Derived where a wall clock reads more than twice the prediction, and more
-    than 20 us above it. On a CPU under PyTorch, where a call has ended when it returns, the wall clocks are held to each
-    other; JAX runs its work behind the call there too, and nothing in the trace says how much that is.
+    than 20 us above it. On a CPU under PyTorch, where a call has ended when it returns, the wall clocks are compared
+    with each other; JAX runs its work behind the call there too, and nothing in the trace says how much that is.
 
 Example
     A function that works on a stream of its own: do_bench reads 0.2 us for a kernel of 500 us.

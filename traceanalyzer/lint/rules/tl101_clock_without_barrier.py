@@ -24,7 +24,7 @@ class ClockWithoutBarrier(LintRule):
     name = "clock-without-barrier"
     fixable = True
     messages: ClassVar[dict[str, str]] = {
-        "no-barrier": "the clock is read without a barrier behind `{work}`: it reads the time to enqueue, not the work",
+        "no-barrier": "the clock is read without a barrier after `{work}`: it reads the time to enqueue, not the work",
         "timeit": "`{work}` reads the clock around `{call}`, which does not wait for the device: it reads the time to enqueue",
     }
     bad = (
@@ -66,7 +66,7 @@ class ClockWithoutBarrier(LintRule):
     )  # fmt: skip
     good = (
         LintExample(
-            "a barrier behind the loop",
+            "a barrier after the loop",
             "import time, torch\ntorch.cuda.synchronize()\nt0 = time.time()\nfor _ in range(9):\n    fn()\ntorch.cuda.synchronize()\nprint(time.time() - t0)\n",
         ),
         LintExample("a result that is fetched", "import time, torch\nt0 = time.time()\ny = model(x.cuda()).cpu()\nprint(time.time() - t0)\n"),

@@ -49,7 +49,7 @@ class BarrierInTimedLoop(LintRule):
             "import time, torch\nts = []\nfor _ in range(9):\n    t0 = time.time()\n    fn(x.cuda())\n    torch.cuda.synchronize()\n    ts.append(time.time() - t0)\n",
         ),
         LintExample(
-            "a barrier behind the loop",
+            "a barrier after the loop",
             "import time, torch\nt0 = time.time()\nfor _ in range(9):\n    fn(x.cuda())\ntorch.cuda.synchronize()\ndt = (time.time() - t0) / 9\n",
         ),
     )  # fmt: skip

@@ -22,7 +22,7 @@ class EventReadTooEarly(LintRule):
     name = "event-read-too-early"
     fixable = True
     messages: ClassVar[dict[str, str]] = {
-        "early": "`{event}` may not have been reached when elapsed_time reads it: no synchronise lies behind its record",
+        "early": "`{event}` may not have been reached when elapsed_time reads it: no synchronise follows its record",
     }
     bad = (
         LintExample(
@@ -39,7 +39,7 @@ class EventReadTooEarly(LintRule):
             "print(a.elapsed_time(b))\n",
         ),
         LintExample(
-            "a barrier behind the loop over lists of events",
+            "a barrier after the loop over lists of events",
             "import torch\nfor i in range(9):\n    a[i].record()\n    fn()\n    b[i].record()\ntorch.cuda.synchronize()\nprint([s.elapsed_time(e) for s, e in zip(a, b)])\n",
         ),
     )  # fmt: skip

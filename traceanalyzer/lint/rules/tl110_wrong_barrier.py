@@ -27,7 +27,7 @@ class WrongBarrier(LintRule):
     }
     bad = (
         LintExample(
-            "torch's barrier behind jax",
+            "torch's barrier after jax",
             "import time, jax, torch\nf = jax.jit(g)\nt0 = time.perf_counter()\ny = jax.numpy.dot(a, b)\ntorch.cuda.synchronize()\nprint(time.perf_counter() - t0)\n",
         ),
         LintExample(

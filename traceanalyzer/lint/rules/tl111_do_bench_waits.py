@@ -41,7 +41,7 @@ class DoBenchWaits(LintRule):
     )  # fmt: skip
     good = (
         LintExample("one call", "from triton.testing import do_bench\nprint(do_bench(lambda: fn(x)))\n"),
-        LintExample("a result that is fetched behind", "from triton.testing import do_bench\nt = do_bench(lambda: fn(x))\nprint(fn(x).item())\n"),
+        LintExample("a result that is fetched afterwards", "from triton.testing import do_bench\nt = do_bench(lambda: fn(x))\nprint(fn(x).item())\n"),
     )  # fmt: skip
 
     def check(self, script: Script) -> Iterator[Problem]:

@@ -31,7 +31,7 @@ class OutputInRegion(LintRule):
     )  # fmt: skip
     good = (
         LintExample(
-            "a print behind",
+            "a print afterwards",
             "import time, torch\nt0 = time.perf_counter()\nfor i in range(9):\n    fn(x.cuda())\ntorch.cuda.synchronize()\nprint(time.perf_counter() - t0)\n",
         ),
     )  # fmt: skip

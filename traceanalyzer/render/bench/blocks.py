@@ -41,7 +41,7 @@ def overview(table: BenchTable) -> Block | None:
 
 
 def times(table: BenchTable) -> Block:
-    """Return the times of every row, both columns, and speed-ups; the interval stands beside the column that is compared."""
+    """Return the times of every row, both columns, and speed-ups; the interval is next to the column that is compared."""
     device = table.column == "device"
     cold = any(r.cold.p50_us is not None for r in table.rows)
     on = not device or len({r.device_kind for r in table.rows}) > 1  # one device of them all is in the title

@@ -23,7 +23,7 @@ _MOST_SAID = 12
 
 @dataclass(frozen=True)
 class _Limits:
-    """How many rows stand open, and how many characters of the traces one text may hold."""
+    """How many rows are open, and how many characters of the traces one text may hold."""
 
     ops: int
     kernels: int

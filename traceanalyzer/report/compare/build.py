@@ -155,7 +155,7 @@ def _silence(compared: Compared) -> list[str]:
     reasons = list(compared.broken)
     for name, side in (("base", compared.base), ("head", compared.head)):
         if side.host_broken:
-            reasons.append(f"dispatch, readings and ladder of {name}: {side.host_broken}; self-times stand")
+            reasons.append(f"dispatch, readings and ladder of {name}: {side.host_broken}; self-times remain valid")
         if side.kernels_left_out:
             reasons.append(f"{side.kernels_left_out} more kernels of {name}, beyond the {len(side.kernels)} largest")
         without = sum(not len(w.times.values) for w in (*side.ops, *side.kernels) if w.measure)
@@ -283,7 +283,7 @@ def _ratio_sentence(compared: Compared) -> str:
             return f"Undecided: no ratio for {_named(matched[0]) if len(matched) == 1 else f'{len(matched)} matched operations'}{why}."
         return (
             f"Undecided: no operation is matched and {number_text.percent(a)} of base's and {number_text.percent(b)} of head's kernel time has a counterpart; no overall ratio. "
-            "The rows stand one by one."
+            "The rows are listed one by one."
         )  # fmt: skip
     ratio, interval = compared.geomean, compared.geomean_interval
     single = compared.ops and compared.judged == 1 and compared.basis == "operations"

@@ -43,7 +43,7 @@ def keep_fields(top: dict[str, msgspec.Raw], store: Store) -> None:
 
 
 def _flag(value: object) -> int | None:
-    """Return a setting of the profiler: 0 or 1 of true and false, or the small number that stands there."""
+    """Return a setting of the profiler: 0 or 1 of true and false, or the small number that is there."""
     found = int(value) if isinstance(value, bool) else whole_number(value)
     return found if found is not None and abs(found) < 1 << 31 else None
 

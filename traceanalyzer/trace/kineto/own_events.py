@@ -1,4 +1,4 @@
-"""Our own events in a trace: how an annotated copy tells what stood in the original and had to be mended.
+"""Our own events in a trace: how an annotated copy tells what was in the original and had to be mended.
 
 ``traceanalyze annotate`` closes a trace that breaks off, so that a viewer opens the copy. What was wrong with the
 original is then no longer in the bytes; it stands in a record among our events instead, and reading the copy gives the

@@ -154,11 +154,11 @@ class Splice:
 
     @property
     def separator(self) -> bytes:
-        """What has to stand before the first added event; nothing where an earlier annotate has left it."""
+        """What has to come before the first added event; nothing where an earlier annotate has left it."""
         return b",\n" if self._last not in (b"[", b",") else b"" if self._new_line else b"\n"
 
     def rest(self) -> Iterator[bytes]:
-        """Yield what stands behind the events, closed where the original breaks off."""
+        """Yield what follows the events, closed where the original breaks off."""
         ending = self._stream.ending
         if ending.events_end is None:
             self.seen.dropped_bytes = self._skip(1 << 62)

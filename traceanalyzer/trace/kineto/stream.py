@@ -82,7 +82,7 @@ class EventStream:
     # -- before the events ----------------------------------------------------------------------------
 
     def _open(self) -> None:
-        """Find the start of the events array and keep the fields that stand before it."""
+        """Find the start of the events array and keep the fields before it."""
         text = self._text
         if text.have(3) and text.data.startswith(b"\xef\xbb\xbf"):
             text.consume(3)
@@ -171,7 +171,7 @@ class EventStream:
         while not (inner := text.data[1:most].lstrip()) and len(text.data) < most and text.more():
             pass
         if inner[:1] == b"{":
-            self.salvage.note("the events stood in a list inside a list; the inner list was taken")
+            self.salvage.note("the events were in a list inside a list; the inner list was taken")
             self._lists += 1
             text.consume(1)
         elif inner[:1] == b"[":
@@ -191,7 +191,7 @@ class EventStream:
 
     @property
     def batch_text(self) -> memoryview:
-        """The text of the batch just yielded: its events and what stands between them."""
+        """The text of the batch just yielded: its events and what is between them."""
         return memoryview(self._text.data)[self._span[0] : self._span[1]]
 
     def batches(self) -> Iterator[Batch]:
