@@ -45,7 +45,7 @@ def command(
 ) -> None:  # fmt: skip
     """Write a copy of TRACE with the report's causes and evidence in it, for Perfetto or chrome://tracing.
 
-    Added behind the last event, in a process called traceanalyzer: the verdict, the cause of each idle interval, a mark
+    Added after the last event, in a process called traceanalyzer: the verdict, the cause of each idle interval, a mark
     and an arrow for each row a finding points at, and counters of queue depth and idle time per stream. The original
     events stay as they are, byte for byte; reading the copy gives the same report.
 

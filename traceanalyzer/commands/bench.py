@@ -54,7 +54,12 @@ Exit codes:
     "--iters", default=100, show_default=True, type=click.IntRange(1, 100_000), metavar="N", help="Calls per protocol."
 )
 @click.option(
-    "--warmup", default=10, show_default=True, type=click.IntRange(0, 100_000), metavar="N", help="Least calls before."
+    "--warmup",
+    default=10,
+    show_default=True,
+    type=click.IntRange(0, 100_000),
+    metavar="N",
+    help="Fewest calls of the warm-up.",
 )
 @click.option(
     "--protocols", default="wall_sync_once,do_bench,graph_unrolled,profiler_self_time", show_default=True, metavar="KEYS",
@@ -62,7 +67,7 @@ Exit codes:
 )  # fmt: skip
 @click.option(
     "--device", type=click.Choice(["auto", "cuda", "xpu", "cpu"]), default="auto", show_default=True,
-    help="Where to run; cuda stands for ROCm too.",
+    help="Where to run; cuda includes ROCm.",
 )  # fmt: skip
 @click.option("--seed", default=0, show_default=True, type=int, help="Of the inputs; the same for every row.")
 @click.option(
@@ -70,7 +75,7 @@ Exit codes:
     help="Seconds for the readings of one row; slow ones get fewer calls.",
 )  # fmt: skip
 @click.option(
-    "--timeout", default=300.0, show_default=True, type=Duration("s", positive=True), metavar="TIME", help="End a row after this."
+    "--timeout", default=300.0, show_default=True, type=Duration("s", positive=True), metavar="TIME", help="Stop a row that takes longer."
 )  # fmt: skip
 @click.option(
     "--limit", type=Duration("s", positive=True), metavar="TIME", help="Seconds for all rows; those not reached are n/a."

@@ -41,7 +41,12 @@ Exit codes:
     "--iters", default=100, show_default=True, type=click.IntRange(1, 100_000), metavar="N", help="Calls per protocol."
 )
 @click.option(
-    "--warmup", default=10, show_default=True, type=click.IntRange(0, 100_000), metavar="N", help="Least calls before."
+    "--warmup",
+    default=10,
+    show_default=True,
+    type=click.IntRange(0, 100_000),
+    metavar="N",
+    help="Fewest calls of the warm-up.",
 )
 @click.option(
     "--preset", default="", metavar="NAME",
@@ -64,7 +69,7 @@ Exit codes:
 @click.option("--atol", type=Number(), help="Absolute tolerance of the result; goes with --rtol.")
 @click.option(
     "--device", type=click.Choice(["auto", "cuda", "xpu", "mps", "cpu"]), default="auto", show_default=True,
-    help="Where to run; cuda stands for ROCm too.",
+    help="Where to run; cuda includes ROCm.",
 )  # fmt: skip
 @click.option(
     "--framework", type=click.Choice(["auto", "pytorch", "jax", "tensorflow"]), default="auto", show_default=True,
@@ -75,7 +80,7 @@ Exit codes:
     help="Seconds for all readings together; slow functions get fewer calls.",
 )  # fmt: skip
 @click.option(
-    "--timeout", default=900.0, show_default=True, type=Duration("s", positive=True), metavar="TIME", help="End it after this."
+    "--timeout", default=900.0, show_default=True, type=Duration("s", positive=True), metavar="TIME", help="Stop the capture if it takes longer."
 )  # fmt: skip
 @click.option(
     "--after",
@@ -83,13 +88,17 @@ Exit codes:
     show_default=True,
     type=Duration("s"),
     metavar="TIME",
-    help="Script: record from then on.",
+    help="Script: seconds before the recording starts.",
 )
 @click.option(
-    "--seconds", default=30.0, show_default=True, type=Duration("s", positive=True), metavar="TIME", help="Script: record for so long."
+    "--seconds", default=30.0, show_default=True, type=Duration("s", positive=True), metavar="TIME", help="Script: length of the recording, in seconds."
 )  # fmt: skip
 @click.option(
-    "--steps", default=0, type=click.IntRange(0), metavar="N", help="Script: stop after so many optimizer steps."
+    "--steps",
+    default=0,
+    type=click.IntRange(0),
+    metavar="N",
+    help="Script: stop after this many optimizer steps; 0 is no limit.",
 )
 @click.option("--with-host", is_flag=True, help="Write the host's name into the sidecar; it is left out otherwise.")
 @click.option(
@@ -112,7 +121,7 @@ def command(
     recorded by the profiler; trace.json.gz and trace.sidecar.json are written to DIR.
 
     With -- SCRIPT.py ARGS an unmodified program runs under the profiler, within --seconds and --steps; so do
-    -- python SCRIPT.py, -- -m MODULE and -- torchrun ... SCRIPT.py, which records one trace a rank.
+    -- python SCRIPT.py, -- -m MODULE and -- torchrun ... SCRIPT.py, which records one trace per rank.
     """
     from traceanalyzer.capture import require_torch
     from traceanalyzer.capture.job import Job

@@ -16,7 +16,7 @@ _DEFAULTS = ReadLimits()
 def limit_options(function: F) -> F:
     """Add --max-bytes, --max-rows, --max-depth, --max-event-bytes and --jobs to a command."""
     option = click.option(
-        "--jobs", type=click.IntRange(0, 1024), default=_DEFAULTS.jobs, show_default=True, help="Processes that read a large trace; 0 is one a core."
+        "--jobs", type=click.IntRange(0, 1024), default=_DEFAULTS.jobs, show_default=True, help="Processes that read a large trace; 0 is one per core."
     )  # fmt: skip
     return bound_options(option(function))
 

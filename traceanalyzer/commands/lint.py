@@ -34,7 +34,7 @@ _FEW = 20
     name="lint", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.argument("paths", type=FILE, nargs=-1, metavar="PATH...")
-@click.option("--fix", is_flag=True, help="Mend what can be mended: put in or move barriers, name the right clock.")
+@click.option("--fix", is_flag=True, help="Fix what can be fixed: insert or move barriers, use the right clock.")
 @click.option("--diff", is_flag=True, help="Print what --fix would change, and change nothing.")
 @click.option("--select", multiple=True, metavar="CODES", help="Only these rules: codes, prefixes (TL1) or names.")
 @click.option("--ignore", multiple=True, metavar="CODES", help="Not these rules.")

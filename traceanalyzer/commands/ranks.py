@@ -45,7 +45,7 @@ def command(
     folder: str, output_format: str, output: str | None, hta: bool, late_over: float, workers: int, top: int,
     max_bytes: int, max_rows: int, max_depth: int, max_event_bytes: int, jobs: int, progress: bool,
 ) -> None:  # fmt: skip
-    """Report on the traces of DIR, one a rank: where the time went, who waits in collectives for whom, overlap, queue verdicts.
+    """Report on the traces of DIR, one per rank: where the time went, who waits in collectives for whom, overlap, queue verdicts.
 
     Traces are the files of the folder that a reader knows, one at a time or --workers N, and only small tables are kept of each. The
     rank is read from a trace's distributedInfo, else in its file name (rank3, worker-3). Ranks without a trace and files that cannot

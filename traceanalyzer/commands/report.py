@@ -106,7 +106,8 @@ def command(
 ) -> None:  # fmt: skip
     """Report on TRACE: a verdict, what limits the run, kernels and findings, on one screen.
 
-    TRACE is Chrome/Kineto JSON (.json, .json.gz) or - for standard input.
+    TRACE is the Chrome JSON of a profiler (.json, .json.gz), a database of Nsight Systems, rpd or rocprofv3, a .xplane.pb of
+    JAX, or - for standard input (docs/inputs.md).
     """
     from traceanalyzer.api import analyze
 

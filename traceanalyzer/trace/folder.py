@@ -21,7 +21,7 @@ def trace_files(folder: str | Path) -> list[Path]:
             raise TraceFormatError(
                 "not_a_folder",
                 f"'{folder}' is {'a file' if path.exists() else 'not there'}",
-                hint="give the folder that holds one trace a rank",
+                hint="give the folder that holds one trace per rank",
             )
         found = sorted(p for p in path.iterdir() if _is_trace(p))
     except (OSError, ValueError) as error:
