@@ -70,7 +70,7 @@ class Launching:
         result = np.zeros(len(thread), dtype=np.int64)
         rows = np.flatnonzero(self.waits)
         owner = trace.calls.thread[rows]
-        for number in np.intersect1d(owner, thread).tolist():
+        for number in distinct(owner[np.isin(owner, thread)]).tolist():
             mine, at = rows[owner == number], thread == number
             result[at] = intervals.covered_length(
                 start[at], np.maximum(start[at], end[at]), self.wait_start_ns[mine], self.wait_end_ns[mine]

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from traceanalyzer.record import record
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.sidecar_place import CAPTURE_PREFIX
 from traceanalyzer.trace.tables import Bool, Int64, Trace
 
@@ -64,9 +65,7 @@ def user_ranges(trace: Trace) -> dict[str, Int64]:
     rows = np.flatnonzero(~trace.ranges.on_device)
     codes = trace.ranges.name[rows]
     wanted = {
-        c: n
-        for c in np.unique(codes).tolist()
-        if not _of_framework(n := trace.names[c]) or n.startswith(CAPTURE_PREFIX)
+        c: n for c in distinct(codes).tolist() if not _of_framework(n := trace.names[c]) or n.startswith(CAPTURE_PREFIX)
     }
     plain = {c: n for c, n in wanted.items() if n.startswith(CAPTURE_PREFIX)}
     process = process_codes(trace)[trace.ranges.thread[rows]]
@@ -111,7 +110,7 @@ def ranges_called(trace: Trace, name: str) -> Spans:
 
 def range_names(trace: Trace) -> list[str]:
     """Return the names of host ranges that can be asked for, sorted."""
-    names = {trace.names[i] for i in np.unique(trace.ranges.name[~trace.ranges.on_device]).tolist()}
+    names = {trace.names[i] for i in distinct(trace.ranges.name[~trace.ranges.on_device]).tolist()}
     if len(profiler_steps(trace)):
         names.add(PROFILER_STEP)
     return sorted(names | set(user_ranges(trace)))

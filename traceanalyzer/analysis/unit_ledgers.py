@@ -16,6 +16,7 @@ from traceanalyzer.analysis.ranges import PROFILER_STEP
 from traceanalyzer.analysis.worth.worth import LEAST_UNITS, WorthMaker
 from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Int64, Trace
 
 _MOST_SEGMENTS = 16
@@ -142,7 +143,7 @@ def _unit(found: _Candidate, on_device: Int64) -> WorthUnit:
 def _places(ledgers: list[DeviceLedger], devices: Int64) -> list[int]:
     """Return the places of the ledgers of these devices, in order."""
     place = {ledger.device: i for i, ledger in enumerate(ledgers)}
-    return sorted(place[d] for d in np.unique(devices).tolist() if d in place)
+    return sorted(place[d] for d in distinct(devices).tolist() if d in place)
 
 
 def _affordable(found: list[_Candidate], ledgers: list[DeviceLedger]) -> list[int]:

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from traceanalyzer.analysis.ledger.classes import is_wrapper
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Int64, Trace
 
 _OPERATOR = re.compile(r"::|Backward\d*\Z|\A(?:enumerate|Optimizer)")
@@ -29,7 +30,7 @@ class CallOperators:
         table = self._trace.calls
         result = np.full(len(calls), NO_ROW, dtype=np.int64)
         threads = table.thread[calls]
-        for thread in np.unique(threads).tolist():
+        for thread in distinct(threads).tolist():
             start, end, name = self._outermost(thread)
             if not len(start):
                 continue
@@ -51,7 +52,7 @@ class CallOperators:
         if thread not in self._operators:
             ops = self._trace.host_ops
             rows = np.flatnonzero(ops.thread == thread)
-            names = np.unique(ops.name[rows])
+            names = distinct(ops.name[rows])
             wraps = {n for n in names.tolist() if self._is_no_operator(self._trace.names[n])}
             if wraps:
                 rows = rows[~np.isin(ops.name[rows], list(wraps))]

@@ -23,6 +23,7 @@ from traceanalyzer.doctor.subject import Subject, on_device
 from traceanalyzer.record import record
 from traceanalyzer.strenum import StrEnum
 from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Bool, Int64
 
 
@@ -180,7 +181,7 @@ class DeviceCauses:
         idle, calls = self.ledger.idle, self._analysis.trace.calls
         result = np.zeros(len(idle), dtype=bool)
         owns = np.flatnonzero(self._analysis.host.owns)
-        for thread in np.unique(calls.thread[at]).tolist():
+        for thread in distinct(calls.thread[at]).tolist():
             mine = np.sort(calls.start_ns[at[calls.thread[at] == thread]])
             launches = np.sort(calls.start_ns[owns[calls.thread[owns] == thread]])
             here = np.flatnonzero((idle.thread == thread) & (idle.drained != DrainedBy.DEVICE))
@@ -307,7 +308,7 @@ class DeviceCauses:
             mine = at[which == k]
             start, length = self._per_interval(mine)
             longest = int(np.argmax(length))
-            ranges = np.unique(ledger.within[mine])
+            ranges = distinct(ledger.within[mine])
             found.append(
                 Item(
                     LedgerClass(int(ledger.cls[mine[0]])), ledger.names.text(int(ledger.name[mine[0]])),
@@ -334,7 +335,7 @@ class DeviceCauses:
 
     def count(self, mask: Bool) -> int:
         """Return in how many idle intervals the segments lie."""
-        return len(np.unique(self.ledger.interval[mask]))
+        return len(distinct(self.ledger.interval[mask]))
 
     def evidence(self, mask: Bool, note: str = "") -> list[SeenRow]:
         """Return the longest stretches of the segments; ``note`` says what they show, else their class does."""
@@ -423,7 +424,7 @@ class DeviceCauses:
         calls = idle.waited_in[intervals]
         key = trace.calls.api[calls].astype(np.int64) * (len(trace.names) + 1) + self._calls.codes(calls) + 1
         found = []
-        for k in np.unique(key).tolist():
+        for k in distinct(key).tolist():
             mine = key == k
             first = calls[mine][:1]
             found.append(

@@ -77,9 +77,8 @@ def _dispatch(analysis: Analysis, alone: Int64) -> float | None:
         starts = np.sort(calls.start_ns[launched])
         return stats.median(starts[1:] - starts[:-1])
     steady = [t.steady_ns for t in analysis.threads if t.thread in threads]
-    others = np.setdiff1d(
-        np.flatnonzero(analysis.host.owns & (calls.thread == (threads[0] if threads else NO_ROW))), launched
-    )
+    others = np.flatnonzero(analysis.host.owns & (calls.thread == (threads[0] if threads else NO_ROW)))
+    others = others[~np.isin(others, launched)]
     if steady and len(steady[0]) and not len(others):
         return stats.median(steady[0])
     previous = analysis.host.before[launched]

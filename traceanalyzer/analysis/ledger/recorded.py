@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from traceanalyzer.analysis.ledger.device import DeviceLedger
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Trace
 
 
@@ -16,6 +15,6 @@ def operators_recorded(trace: Trace, ledger: DeviceLedger) -> bool:
         return False
     if len({t.process for t in trace.threads}) <= 1:
         return True
-    launching = np.unique(ledger.idle.thread)
+    launching = distinct(ledger.idle.thread)
     processes = {trace.threads[t].process for t in launching[launching >= 0].tolist()}
-    return any(trace.threads[t].process in processes for t in np.unique(trace.host_ops.thread).tolist())
+    return any(trace.threads[t].process in processes for t in distinct(trace.host_ops.thread).tolist())

@@ -29,8 +29,6 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
-import numpy as np
-
 from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
@@ -41,6 +39,7 @@ from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Bool
 
 
@@ -107,7 +106,7 @@ _WAITS_FOR = re.compile(r"StreamWait|GraphLaunch|EventRecord", re.I)
 def _could_wait(analysis: Analysis, device: int) -> bool:
     """Return whether the device has more than one stream, is one of several, or the host records events, waits for them or launches graphs."""
     trace = analysis.trace
-    lanes = np.unique(trace.activities.lane[analysis.chosen.rows]).tolist()
+    lanes = distinct(trace.activities.lane[analysis.chosen.rows]).tolist()
     streams = sum(trace.lanes[n].device == device for n in lanes)
-    called = [trace.apis[n] for n in np.unique(trace.calls.api).tolist()] if len(trace.calls) else []
+    called = [trace.apis[n] for n in distinct(trace.calls.api).tolist()] if len(trace.calls) else []
     return streams > 1 or len(lanes) > streams or any(_WAITS_FOR.search(api) for api in called)

@@ -13,6 +13,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.report.charts.model import Band, Distribution, Mark
 from traceanalyzer.report.operations import shown_operations
 from traceanalyzer.report.units import KernelRow, OpRow
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import NO_ROW, Int64
 
 OPERATIONS, KERNELS = 12, 12
@@ -82,7 +83,7 @@ def _band(label: str, values: Int64 | npt.NDArray[np.float64], edges: npt.NDArra
     below = int(np.count_nonzero(values < edges[0]))
     place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, BINS - 1)
     ordered = np.sort(values)
-    at = np.unique(np.linspace(0, len(ordered) - 1, min(SAMPLES, len(ordered))).round().astype(np.int64))
+    at = distinct(np.linspace(0, len(ordered) - 1, min(SAMPLES, len(ordered))).round().astype(np.int64))
     return Band(
         label=label,
         n=len(values),

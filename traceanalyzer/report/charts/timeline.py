@@ -13,6 +13,7 @@ from traceanalyzer.report.charts.gaps import Gaps, gaps
 from traceanalyzer.report.charts.lanes import RawLane, raw_lanes
 from traceanalyzer.report.charts.model import Timeline, TimelineLane, View
 from traceanalyzer.trace.names import short_names
+from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Bool, Int64
 
 ROWS = 6_000
@@ -53,7 +54,7 @@ def timeline(
     shown = [at[:rows] if lane.kind in ("ranges", "operators") else at for lane, at in zip(lanes, shown, strict=True)]
     of_streams = [lane.rows[at] for lane, at in zip(lanes, shown, strict=True) if lane.kind == "stream"]
     waited = gaps(analysis, np.concatenate(of_streams), clean)
-    called = np.unique(table.call[np.concatenate(of_streams)])
+    called = distinct(table.call[np.concatenate(of_streams)])
     # the call of a row that waited long in the queue lies far before it, outside the windows
     shown = [
         np.union1d(at, np.flatnonzero(np.isin(lane.rows, called))) if lane.kind == "calls" else at
@@ -200,7 +201,7 @@ def _names(
     used = {
         (lane.kind == "calls", n)
         for lane, at in zip(lanes, shown, strict=True)
-        for n in np.unique(lane.name[at]).tolist()
+        for n in distinct(lane.name[at]).tolist()
     }
     rest = sorted(used - place.keys())
     source = (analysis.trace.names, analysis.trace.apis)
