@@ -127,7 +127,7 @@ def test_what_was_measured_before_a_crash_is_printed_and_kept(folder):
         (["fns.py:good", "--protocols", "event_pear"], "did you mean 'event_pair'"),
         (["fns.py:good", "--protocols", "all,event_pear"], "did you mean 'event_pair'"),
         (["fns.py:good", "--rtol", "0.1"], "go together"),
-        (["fns.py:good", "extra"], "behind --"),
+        (["fns.py:good", "extra"], "after --"),
         (["--", "nothing.py"], "no_such_file"),
     ],
 )
