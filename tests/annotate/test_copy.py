@@ -37,7 +37,13 @@ def content(path) -> bytes:
 
 
 def report(path):
-    found = json.loads(ta.analyze(path).to_json())
+    return as_compared(ta.analyze(path))
+
+
+def as_compared(report):
+    """Return a report as JSON without what a copy may change: its name, its format, how many events are ours; and without figures."""
+    found = json.loads(report.to_json())
+    found.pop("figures", None)
     for name in ("name", "format", "annotations"):
         found["trace"].pop(name)
     return found
@@ -240,12 +246,6 @@ def test_memory_is_bounded_by_pieces_not_by_the_file(tmp_path, monkeypatch):
     for _ in splice.original():
         held = max(held, sum(map(len, splice._held)))
     assert source.stat().st_size > 8 << 20 and held < 1 << 20
-
-
-@pytest.mark.parametrize("path", shared_files("traces/*.json.gz"), ids=lambda p: p.name)
-def test_real_traces_annotate_and_read_the_same(path, tmp_path):
-    out, _ = same_report(path, tmp_path, "out.json.gz")
-    json.loads(content(out))
 
 
 @pytest.mark.parametrize("path", shared_files("cases/*/input.json*"), ids=lambda p: p.parent.name)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import traceanalyzer as ta
-from tests.annotate.test_copy import annotate, content, loop
+from tests.annotate.test_copy import annotate, as_compared, content, loop, report
 from tests.builders import trace
 from tests.conftest import report_on, shared_files
 from tests.kineto_writer import to_json
@@ -39,9 +39,10 @@ def events_of(source, tmp_path, *options):
 
 
 @pytest.mark.parametrize("path", [*SAMPLES, *REAL], ids=lambda p: str(p).split("/")[-1])
-def test_marks_arrows_and_causes_are_those_of_the_report(path, tmp_path):
+def test_marks_arrows_and_causes_are_those_of_the_report_and_the_copy_reads_the_same(path, tmp_path):
     """One copy and one report a trace: they are what takes time."""
     theirs, ours, _ = events_of(path, tmp_path)
+    assert report(tmp_path / "copy.json") == as_compared(report_on(path))
     data = report_on(path).data
     assert_every_mark_lies_where_the_report_says_by_the_clock_of_a_viewer(theirs, ours, data)
     assert_every_arrow_starts_in_its_mark_and_ends_at_the_start_of_the_row(theirs, ours)

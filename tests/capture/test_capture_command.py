@@ -101,11 +101,11 @@ def test_a_wrong_function_is_struck_through_and_exits_one(folder):
         ("leaves", "crashed", "status 0"),
         ("crashes", "crashed", "SIGSEGV"),
         ("cuda", "needs_gpu", "CUDA"),
-        ("hangs", "timed_out", "12 s"),
+        ("hangs", "timed_out", "5 s"),
     ],
 )
 def test_a_function_that_misbehaves_is_one_line_and_exit_four(folder, function, kind, says):
-    result = run(folder, f"fns.py:{function}", "-o", "out", *(["--timeout", "12"] if function == "hangs" else []))
+    result = run(folder, f"fns.py:{function}", "-o", "out", *(["--timeout", "5"] if function == "hangs" else []))
     line = error_line(result)
     assert result.returncode == 4 and kind in line and says in line
 

@@ -54,7 +54,7 @@ def few(request):
     return hostile(TEXTS[request.param], rows=3, kernels=2)
 
 
-@pytest.mark.parametrize("width", [100, 72, 40])
+@pytest.mark.parametrize("width", [100, 40])
 def test_no_line_is_wider_than_the_screen_whatever_the_text(evil, width):
     for show_all in (render_console, render_screen):
         assert max(cell_len(line) for line in show_all(evil, width=width).splitlines()) <= width

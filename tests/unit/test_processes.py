@@ -112,7 +112,7 @@ def test_the_tables_are_those_of_one_process(tmp_path, text, piece, jobs):
 def test_damage_reads_the_same_with_any_number_of_processes(tmp_path, seed):
     rng = random.Random(seed)
     path = tmp_path / "t.json"
-    for _ in range(12):
+    for _ in range(6):
         text = mutated(rng.choice(TEXTS), rng)
         path.write_bytes(text)
         alone = everything(path, LIMITS)

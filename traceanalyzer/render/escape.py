@@ -6,6 +6,7 @@ import html as _html
 import re
 import textwrap
 import unicodedata
+from functools import lru_cache
 
 MAX_TEXT = 2000
 """No name of a trace takes more characters than this in an output for people."""
@@ -40,6 +41,12 @@ def visible(text: str) -> str:
     text = _RUNNER_COMMAND.sub(r"\\x23", text)
     if text.isascii() and text.isprintable():
         return text
+    # one odd name is in many rows of a report
+    return _escaped(text) if len(text) <= MAX_TEXT else _escaped.__wrapped__(text)
+
+
+@lru_cache(maxsize=256)
+def _escaped(text: str) -> str:
     return text.translate({ord(c): _visible(c) for c in set(text) if not _is_plain(c)})
 
 

@@ -105,7 +105,7 @@ def test_many_queries_on_one_pixel_add_up():
 
 
 def test_gradcheck_in_double_precision():
-    value, levels, locations, weights = random_case([(2, 3), (1, 2)], 2, torch.float64, batch=1, queries=2, heads=1)
+    value, levels, locations, weights = random_case([(2, 3), (1, 2)], 2, torch.float64, batch=1, queries=1, heads=1)
     locations = locations + 1e-3  # finite differences must not cross a pixel edge
     leaves = [t.requires_grad_() for t in (value, locations, weights)]
     assert gradcheck(lambda v, p, w: attention(v, levels, p, w), leaves, eps=1e-6, atol=1e-6)
@@ -221,12 +221,11 @@ def gradients_of(args):
 def test_every_configuration_computes_the_same(channels, monkeypatch):
     from traceanalyzer.kernels.msda import forward
 
-    args = random_case([(4, 4), (2, 3)], channels, queries=21)
-    want = gradients_of(args)
-    for chosen in configurations(channels):
+    args = random_case([(4, 4), (2, 3)], channels, queries=21, batch=1, heads=2)
+    want = attention(*args)
+    for chosen in configurations(channels):  # of the forward kernel: the backward one takes none of them
         monkeypatch.setattr(forward, "configuration", lambda _, chosen=chosen: chosen)
-        for got, wanted in zip(gradients_of(args), want, strict=True):
-            torch.testing.assert_close(got, wanted, msg=str(chosen))
+        torch.testing.assert_close(attention(*args), want, msg=str(chosen))
 
 
 def test_the_operator_of_torch_runs_the_kernels_and_differentiates():
