@@ -28,7 +28,9 @@ MOST_BYTES = 1_000_000
 _PARTS = (1, 2, 5, 12)
 """A page too long is made again with one row of so many in each table, the largest."""
 LADDERS = 12
-MOST_BARS, MOST_PARTS, CAUSES = 4, 6, 30
+MOST_BARS, MOST_PARTS, CAUSES = 3, 6, 30
+PARTS_OF_SEVERAL = 3
+"""Of several devices each has one line of words, so that the timeline is on the first screen, too."""
 MOST_QUOTED, LEAST_CALLS, MOST_KERNELS = 3, 3, 8
 COLOURS = {
     "host_op": "host", "python": "host", "between_ops": "host", "launch_call": "call", "launch_latency": "call", "other_call": "call",
@@ -70,7 +72,7 @@ def _page(report: ReportData, data: str, top: int, rows: int) -> str:
         "file": _text(report.trace.name, 200),
         "file_parts": _file_parts(report),
         "quote": quote(report),
-        "ledger": [ledger_bar(row) for row in ledger.spans(report)[:MOST_BARS]],
+        "ledger": _ledger_bars(report),
         "ledger_notes": _ledger_notes(report),
         "causes": _blocks(*(p for p in ledger.full_ledger(report, CAUSES) if isinstance(p, blocks.Block))),
         "facts": _facts(report),
@@ -182,7 +184,12 @@ def _is_measurement(op: OpRow) -> bool:
     return bool(op.self_time_p50_us) and op.iterations >= LEAST_CALLS and (op.method == "capture annotation" or few)
 
 
-def ledger_bar(row: LedgerRow) -> dict[str, Any]:
+def _ledger_bars(report: ReportData) -> list[dict[str, Any]]:
+    rows = ledger.spans(report)
+    return [ledger_bar(row, MOST_PARTS if len(rows) == 1 else PARTS_OF_SEVERAL) for row in rows[:MOST_BARS]]
+
+
+def ledger_bar(row: LedgerRow, most: int = MOST_PARTS) -> dict[str, Any]:
     """Return a device's span as the parts of a bar of 1000: busy classes, then the causes of idle time, largest first."""
     order = [c for c in ledger.BUSY if c in row.classes]
     order += sorted((c for c in row.classes if c not in ledger.BUSY), key=lambda c: -row.classes[c])
@@ -208,7 +215,7 @@ def ledger_bar(row: LedgerRow) -> dict[str, Any]:
     label = f"{ledger.device(row)}: busy {show.percent(busy)} of {show.duration(row.span_us)}"
     return {
         "label": _text(label, 200), "parts": parts, "text": "; ".join(p["text"] for p in parts),
-        "legend": sorted(parts, key=lambda p: -p["width"])[:MOST_PARTS],
+        "legend": sorted(parts, key=lambda p: -p["width"])[:most],
     }  # fmt: skip
 
 
