@@ -16,6 +16,7 @@ from traceanalyzer.commands.progress import reading_progress
 from traceanalyzer.commands.streamed_output import write_stream
 from traceanalyzer.errors import OptionError, TraceFormatError
 from traceanalyzer.options import AnalysisOptions, ReadLimits
+from traceanalyzer.trace.row_faults import RowFault
 
 if TYPE_CHECKING:
     from traceanalyzer.api import Annotations
@@ -190,7 +191,7 @@ def _facts(splice: Splice, found: Annotations, tables: Trace, output: str, size:
         cut = f", {seen.dropped_bytes:,} bytes of a cut event or field left out" if seen.dropped_bytes > 0 else ""
         yield f"the trace breaks off; the copy is closed where it does{cut}"
     repaired = sum(meta.salvage.repaired.values()) + sum(
-        n for reason, n in meta.salvage.excluded.items() if "malformed" in reason or "not an event" in reason
+        n for damage, n in meta.salvage.excluded.items() if damage.fault in (RowFault.MALFORMED, RowFault.NO_EVENT)
     )
     if repaired:
         yield f"{plural(repaired, 'damaged event')} of the original kept in the copy, unchanged; a strict viewer may refuse it"

@@ -107,8 +107,8 @@ def _trace(analysis: Analysis, clean: Callable[[str], str]) -> model.TraceSummar
         devices=[model.DeviceRef(d.number, clean(d.name), d.owner) for d in trace.devices],
         salvaged=salvage.touched,
         incomplete=salvage.incomplete,
-        excluded={clean(k): v for k, v in sorted(salvage.excluded.items()) if v},
-        repaired={clean(k): v for k, v in sorted(salvage.repaired.items()) if v},
+        excluded={clean(k): v for k, v in sorted((d.words(), n) for d, n in salvage.excluded.items()) if v},
+        repaired={clean(k): v for k, v in sorted((d.words(), n) for d, n in salvage.repaired.items()) if v},
         notes=[
             clean(n)
             for n in (

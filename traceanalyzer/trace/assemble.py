@@ -21,6 +21,7 @@ from traceanalyzer.trace.link import DeviceSide, HostSide, ids_within_processes,
 from traceanalyzer.trace.ordering import sorted_order
 from traceanalyzer.trace.recorded import unrecorded
 from traceanalyzer.trace.remarks import Remark, RemarkCode
+from traceanalyzer.trace.row_faults import DURATION_FAULTS, Damage, FaultyRow, RowFault
 from traceanalyzer.trace.store import CALL_COLUMNS, DEVICE_COLUMNS, NO_PROCESS, Store
 from traceanalyzer.trace.tables import (
     NO_ID,
@@ -44,7 +45,11 @@ from traceanalyzer.trace.whole_numbers import BAD_ID
 _Arrays = dict[str, npt.NDArray[Any]]
 MOST_DEVICES = 512
 """Devices told apart; of a file with more, those with most rows. No job of one file has as many."""
-_KIND_WORDS = {RowKind.KERNEL: "kernel", RowKind.MEMCPY: "copy", RowKind.MEMSET: "fill", RowKind.GRAPH: "graph launch"}
+_FAULTY = {
+    RowKind.KERNEL: FaultyRow.KERNEL, RowKind.MEMCPY: FaultyRow.COPY, RowKind.MEMSET: FaultyRow.FILL, RowKind.GRAPH: FaultyRow.GRAPH,
+    RowKind.CALL: FaultyRow.CALL, RowKind.HOST_OP: FaultyRow.OPERATOR, RowKind.RANGE: FaultyRow.ANNOTATION,
+    RowKind.DEVICE_RANGE: FaultyRow.DEVICE_ANNOTATION, RowKind.OVERHEAD: FaultyRow.OVERHEAD, RowKind.DEVICE_SYNC: FaultyRow.DEVICE_SYNC,
+}  # fmt: skip
 
 
 def assemble(store: Store) -> Trace:
@@ -56,9 +61,9 @@ def assemble(store: Store) -> Trace:
     device["kind"] = np.concatenate(kinds)
     calls = {c: store.column(RowKind.CALL, c) for c in CALL_COLUMNS}
     columns = ("start_ns", "dur_ns", "corr", "name", "tid", "pid", "device", "stream", "config", "kind")
-    device = _once(store, device, columns, "device row", device["dur_ns"] > 0)
+    device = _once(store, device, columns, FaultyRow.DEVICE, device["dur_ns"] > 0)
     calls = _once(
-        store, calls, ("start_ns", "corr", "dur_ns", "name", "tid", "pid"), "host call", calls["corr"] != NO_ID
+        store, calls, ("start_ns", "corr", "dur_ns", "name", "tid", "pid"), FaultyRow.CALL, calls["corr"] != NO_ID
     )
     middle = _middle(device, calls)
     device = _sound_device_rows(store, device, middle)
@@ -182,13 +187,13 @@ def _middle(device: _Arrays, calls: _Arrays) -> int | None:
 
 def _sound_device_rows(store: Store, device: _Arrays, middle: int | None) -> _Arrays:
     keep = np.ones(len(device["start_ns"]), dtype=bool)
-    for reason, mask in sound_times.faults(device["start_ns"], device["dur_ns"], middle, check_unset=True):
+    for fault, mask in sound_times.faults(device["start_ns"], device["dur_ns"], middle, check_unset=True):
         keep &= ~mask
-        _leave_out(store, device, mask, reason)
+        _leave_out(store, device, mask, fault)
     placeless = keep & ((device["device"] == BAD_ID) | (device["stream"] == BAD_ID))
     if placeless.any():
         keep &= ~placeless
-        _leave_out(store, device, placeless, "a device or stream number that cannot be one")
+        _leave_out(store, device, placeless, RowFault.PLACE)
     return {c: v[keep] for c, v in device.items()}
 
 
@@ -205,22 +210,24 @@ def _in_order(
     ends = device["start_ns"] + device["dur_ns"]
     bad = outlasting(lane, device["name"], device["start_ns"], ends, usable)
     if bad.any():
-        _leave_out(store, device, bad, "outlasts its successors on an in-order stream")
+        _leave_out(store, device, bad, RowFault.OUTLASTS)
     return ~bad
 
 
-def _leave_out(store: Store, device: _Arrays, rows: npt.NDArray[np.bool_], why: str) -> None:
+def _leave_out(store: Store, device: _Arrays, rows: npt.NDArray[np.bool_], why: RowFault) -> None:
     for kind, count in Counter(device["kind"][rows].tolist()).items():
-        store.salvage.excluded[f"{_KIND_WORDS[RowKind(kind)]}: {why}"] += count
+        store.salvage.excluded[Damage(why, _FAULTY[RowKind(kind)])] += count
         store.salvage.device_rows_left_out += count if kind != RowKind.GRAPH else 0
 
 
-def _once(store: Store, rows: _Arrays, columns: tuple[str, ...], word: str, wanted: npt.NDArray[np.bool_]) -> _Arrays:
+def _once(
+    store: Store, rows: _Arrays, columns: tuple[str, ...], what: FaultyRow, wanted: npt.NDArray[np.bool_]
+) -> _Arrays:
     """Return the rows without those that are there a second time."""
     again = repeated([rows[c] for c in columns]) & wanted
     if not again.any():
         return rows
-    store.salvage.repaired[f"{word} that is in the file twice, counted once"] += int(np.count_nonzero(again))
+    store.salvage.repaired[Damage(RowFault.TWICE, what)] += int(np.count_nonzero(again))
     return {c: v[~again] for c, v in rows.items()}
 
 
@@ -228,24 +235,24 @@ def _sound_calls(store: Store, calls: _Arrays, middle: int | None) -> _Arrays:
     """Leave out calls without a start; a call without a usable length keeps its start, which dispatch needs."""
     start, dur = calls["start_ns"], calls["dur_ns"].copy()
     keep = np.ones(len(start), dtype=bool)
-    for reason, mask in sound_times.faults(start, dur, middle, check_unset=False):
-        if "duration" in reason:
+    for fault, mask in sound_times.faults(start, dur, middle, check_unset=False):
+        if fault in DURATION_FAULTS:
             dur[mask] = 0
-            store.salvage.repaired[f"host call: {reason}, its start is used"] += int(np.count_nonzero(mask))
+            store.salvage.repaired[Damage(fault, FaultyRow.CALL, start_used=True)] += int(np.count_nonzero(mask))
         else:
             keep &= ~mask
-            store.salvage.excluded[f"host call: {reason}"] += int(np.count_nonzero(mask))
+            store.salvage.excluded[Damage(fault, FaultyRow.CALL)] += int(np.count_nonzero(mask))
     return {c: (dur if c == "dur_ns" else v)[keep] for c, v in calls.items()}
 
 
-def _sound_others(store: Store, kind: RowKind, word: str, middle: int | None) -> npt.NDArray[np.bool_]:
+def _sound_others(store: Store, kind: RowKind, middle: int | None) -> npt.NDArray[np.bool_]:
     start, dur = store.column(kind, "start_ns"), store.column(kind, "dur_ns")
     keep = np.ones(len(start), dtype=bool)
     if middle is None:
         middle = sound_times.middle_of(start)
-    for reason, mask in sound_times.faults(start, dur, middle, check_unset=False):
+    for fault, mask in sound_times.faults(start, dur, middle, check_unset=False):
         keep &= ~mask
-        store.salvage.excluded[f"{word}: {reason}"] += int(np.count_nonzero(mask))
+        store.salvage.excluded[Damage(fault, _FAULTY[kind])] += int(np.count_nonzero(mask))
     return keep
 
 
@@ -339,7 +346,7 @@ def _host_tables(
     def get(kind: RowKind, keep: npt.NDArray[np.bool_], column: str) -> npt.NDArray[Any]:
         return store.column(kind, column)[keep]
 
-    keep = _sound_others(store, RowKind.HOST_OP, "operator", middle)
+    keep = _sound_others(store, RowKind.HOST_OP, middle)
     start = get(RowKind.HOST_OP, keep, "start_ns")
     host_ops = HostOps(
         name=get(RowKind.HOST_OP, keep, "name").astype(np.int32),
@@ -348,8 +355,8 @@ def _host_tables(
         thread=thread_codes(get(RowKind.HOST_OP, keep, "pid"), get(RowKind.HOST_OP, keep, "tid")),
     )
     parts = []
-    for kind, word in ((RowKind.RANGE, "annotation"), (RowKind.DEVICE_RANGE, "device annotation")):
-        keep = _sound_others(store, kind, word, middle)
+    for kind in (RowKind.RANGE, RowKind.DEVICE_RANGE):
+        keep = _sound_others(store, kind, middle)
         start = get(kind, keep, "start_ns")
         parts.append(
             Ranges(
@@ -377,9 +384,9 @@ def _frames(store: Store, middle: int | None, thread_codes: Callable[[Int32, Int
     batches = []
     for batch in store.frames:
         sound = np.ones(len(batch), dtype=bool)
-        for reason, mask in sound_times.faults(batch.start.values(), batch.dur.values(), middle, check_unset=False):
+        for fault, mask in sound_times.faults(batch.start.values(), batch.dur.values(), middle, check_unset=False):
             sound &= ~mask
-            store.salvage.excluded[f"Python frame: {reason}"] += int(np.count_nonzero(mask))
+            store.salvage.excluded[Damage(fault, FaultyRow.FRAME)] += int(np.count_nonzero(mask))
         batches.append(batch if sound.all() else batch.take(sound))
     batches = [b for b in batches if len(b)]
     store.frames = []
@@ -396,14 +403,14 @@ def _by_start(start: Int64, end: Int64, *others: npt.NDArray[Any]) -> npt.NDArra
 
 
 def _other_tables(store: Store, middle: int | None) -> tuple[Overheads, DeviceSyncs]:
-    keep = _sound_others(store, RowKind.OVERHEAD, "profiler overhead", middle)
+    keep = _sound_others(store, RowKind.OVERHEAD, middle)
     start = store.column(RowKind.OVERHEAD, "start_ns")[keep]
     overheads = Overheads(
         name=store.column(RowKind.OVERHEAD, "name")[keep].astype(np.int32),
         start_ns=start,
         end_ns=start + store.column(RowKind.OVERHEAD, "dur_ns")[keep],
     )
-    keep = _sound_others(store, RowKind.DEVICE_SYNC, "device sync record", middle)
+    keep = _sound_others(store, RowKind.DEVICE_SYNC, middle)
     start = store.column(RowKind.DEVICE_SYNC, "start_ns")[keep]
     syncs = DeviceSyncs(
         name=store.column(RowKind.DEVICE_SYNC, "name")[keep].astype(np.int32),

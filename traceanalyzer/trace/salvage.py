@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import field
 
 from traceanalyzer.record import record
+from traceanalyzer.trace.row_faults import Damage
 
 
 @record()
@@ -21,8 +22,8 @@ class Salvage:
         first_offset: byte offset (after decompression) of the first damage, or None.
     """
 
-    repaired: Counter[str] = field(default_factory=Counter)
-    excluded: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[Damage] = field(default_factory=Counter)
+    excluded: Counter[Damage] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     incomplete: bool = False
     device_rows_left_out: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from traceanalyzer.trace.row_faults import RowFault
 from traceanalyzer.trace.store import BAD_TIME
 from traceanalyzer.trace.tables import Bool, Int64
 
@@ -24,28 +25,28 @@ def unset(start: Int64, dur: Int64) -> Bool:
     return np.asarray((start == 0) & (dur == 0))
 
 
-def faults(start: Int64, dur: Int64, middle: int | None, *, check_unset: bool) -> list[tuple[str, Bool]]:
-    """Return (reason, mask) pairs of rows whose times cannot be used; a row is in at most one mask."""
+def faults(start: Int64, dur: Int64, middle: int | None, *, check_unset: bool) -> list[tuple[RowFault, Bool]]:
+    """Return (fault, mask) pairs of rows whose times cannot be used; a row is in at most one mask."""
     taken = np.zeros(len(start), dtype=bool)
-    result: list[tuple[str, Bool]] = []
+    result: list[tuple[RowFault, Bool]] = []
 
-    def reason(text: str, mask: Bool) -> None:
+    def reason(fault: RowFault, mask: Bool) -> None:
         nonlocal taken
         mask = mask & ~taken
         taken |= mask
         if mask.any():
-            result.append((text, mask))
+            result.append((fault, mask))
 
-    reason("no usable time", start == BAD_TIME)
+    reason(RowFault.NO_TIME, start == BAD_TIME)
     if check_unset:
-        reason("time and duration never set (both 0)", unset(start, dur))
+        reason(RowFault.UNSET, unset(start, dur))
     if middle is not None:
         # distances in floats: the difference of two int64 extremes overflows
         far = np.abs(start.astype(np.float64) - float(middle)) > DAY_NS
-        reason("time more than a day from all others", far)
+        reason(RowFault.FAR, far)
         if middle >= 0:
-            reason("negative time", start < 0)
-    reason("no usable duration", dur == BAD_TIME)
-    reason("negative duration (never finished)", dur < 0)
-    reason("duration over a day", dur > DAY_NS)
+            reason(RowFault.NEGATIVE_TIME, start < 0)
+    reason(RowFault.NO_DURATION, dur == BAD_TIME)
+    reason(RowFault.NEGATIVE_DURATION, dur < 0)
+    reason(RowFault.LONG, dur > DAY_NS)
     return result

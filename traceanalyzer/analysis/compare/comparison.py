@@ -60,12 +60,13 @@ class ComparedRow:
 
 @dataclass(frozen=True)
 class Difference:
-    """A condition that differs, or that a row's two sides do not share."""
+    """A condition that differs, or that a row's two sides do not share. ``of_cache``: the treatment of the cache."""
 
     what: str
     base: str
     head: str
     refuses: bool
+    of_cache: bool = False
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ def compare_sides(
             head,
             pairing.pairs[0].work if pairing.pairs else None,
             (sum(r.head is None for r in kernels), sum(r.base is None for r in kernels)),
-            [(d.base, d.head) for d in differences if d.what.startswith("cache of ")],
+            [(d.base, d.head) for d in differences if d.of_cache],
             max(0.0, options.threshold(CLOCK_CHANGE)),
         ),
     )
@@ -252,7 +253,7 @@ def _op_differences(base: ComparedWork, head: ComparedWork) -> list[Difference]:
     a, b = base.flush.get(measure, ""), head.flush.get(measure, "")
     if a and b and a != b:
         # another treatment is another number; whether rows were cleared in passing is only seen, not stated
-        found.append(Difference(f"cache of {base.short_name} ({measure})", a, b, measure != "self-time"))
+        found.append(Difference(f"cache of {base.short_name} ({measure})", a, b, measure != "self-time", True))
     if base.method and head.method and base.method != head.method:
         found.append(Difference(f"calls of {base.short_name} told apart by", base.method, head.method, False))
     return found

@@ -46,10 +46,14 @@ from traceanalyzer.doctor.rule import Example, Rule, activity_evidence, show_us
 from traceanalyzer.doctor.subject import WHOLE_TRACE
 from traceanalyzer.options import EARLY_US, SKEW_DISPATCH_SHARE, Threshold
 from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.row_faults import FaultyRow
 
 OVERLAPPING_SHARE = Threshold(
     "overlapping_share", 0.05, "share of copies and fills", "one in twenty is no slip of the clock"
 )
+
+_NO_NUMBERS = (FaultyRow.OPERATOR, FaultyRow.ANNOTATION, FaultyRow.DEVICE_ANNOTATION)
+"""Rows that label others and are in no number themselves."""
 
 EARLY = "{early:count} of {launches:plural launch} start on the device before they were called, by up to {skew_ns:time}: the clocks differ by at least that. "
 EXCLUDED = "Rows left out of every number because their time cannot be true: {reasons}."
@@ -177,9 +181,9 @@ class ImpossibleTimes(Rule):
 
     def _left_out(self, analysis: Analysis) -> list[Finding]:
         excluded = {
-            reason: n
-            for reason, n in analysis.trace.meta.salvage.excluded.items()
-            if ":" in reason and n and not reason.startswith(("operator", "annotation", "device annotation"))
+            damage.words(): n
+            for damage, n in analysis.trace.meta.salvage.excluded.items()
+            if n and damage.row is not None and damage.row not in _NO_NUMBERS
         }
         device = analysis.trace.meta.salvage.device_rows_left_out
         if not excluded:

@@ -26,6 +26,7 @@ from traceanalyzer.trace.kineto.own_events import RECORD_NAME
 from traceanalyzer.trace.kineto.raw_texts import id_codes, raw_id, texts_of
 from traceanalyzer.trace.kineto.repair import decode_text
 from traceanalyzer.trace.kineto.rows import TAGGED, CallArgs, DeviceArgs, KinetoRow, LaneArgs, LooseRow, SyncArgs
+from traceanalyzer.trace.row_faults import Damage, RowFault
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.store import Interner, Store
 from traceanalyzer.trace.tables import NO_ID, Config
@@ -252,7 +253,7 @@ class Columns:
         except (DecodeError, RecursionError):
             value, damaged = decode_text(text)
             if damaged:
-                self.salvage.repaired["name with bytes that are not UTF-8"] += 1
+                self.salvage.repaired[Damage(RowFault.NAME_BYTES)] += 1
         return value if isinstance(value, str) else ""
 
     def _add_nested(self, text: bytes) -> None:
@@ -260,7 +261,7 @@ class Columns:
         try:
             rows = msgspec.json.decode(text, type=list[LooseRow])
         except (DecodeError, RecursionError):
-            self.salvage.excluded["trace inside the events that cannot be read"] += 1
+            self.salvage.excluded[Damage(RowFault.INNER_TRACE)] += 1
             return
         self.salvage.note("events held whole traces; their events were taken")
         self.add([r for r in rows if not bytes(r.traceEvents)])
@@ -385,7 +386,7 @@ class Columns:
                 KinetoRow(start.name, "X", start.pid, start.tid, start.ts, Raw(text), args)
             )
         if lonely:
-            self.salvage.excluded["begin or end event without its other half"] += lonely
+            self.salvage.excluded[Damage(RowFault.LONELY)] += lonely
         for kind, rows in made.items():
             self._add_complete(kind, rows, np.full(len(rows), self.store.events, dtype=np.int64))
         self.halves = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import DecodeError, Struct
 
+from traceanalyzer.trace.row_faults import Damage, RowFault
 from traceanalyzer.trace.salvage import Salvage
 
 RECORD_NAME = "traceanalyzer_annotations"
@@ -17,9 +18,6 @@ RECORD_NAME = "traceanalyzer_annotations"
 
 RECORD_VERSION = 1
 
-STRAY_COMMA = "stray comma between events"
-EVENT_CUT = "event cut off at the end of the file"
-EVENT_TOO_LARGE = "event_too_large: an event longer than --max-event-bytes"
 FOOTER_CUT = "the file ends inside the fields behind the events"
 FIELDS_DAMAGED = "the fields beside the events are damaged and were not read"
 
@@ -70,9 +68,9 @@ def restore(text: bytes, salvage: Salvage) -> None:
         return
     salvage.incomplete |= record.incomplete
     if record.event_cut:
-        salvage.excluded[EVENT_CUT] += 1
+        salvage.excluded[Damage(RowFault.CUT)] += 1
     if record.stray_comma:
-        salvage.repaired[STRAY_COMMA] += 1
+        salvage.repaired[Damage(RowFault.STRAY_COMMA)] += 1
     for said, sentence in (
         (record.footer_cut, FOOTER_CUT),
         (record.fields_damaged, FIELDS_DAMAGED),

@@ -20,6 +20,7 @@ from traceanalyzer.trace.kineto.columns import Columns, parse_config
 from traceanalyzer.trace.kineto.ids import id_text
 from traceanalyzer.trace.kineto.row_decoder import RowDecoder
 from traceanalyzer.trace.kineto.rows import KinetoRow
+from traceanalyzer.trace.row_faults import Damage
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.store import Array, Interner, Store
 
@@ -51,8 +52,8 @@ class DecodedPart:
     flows: list[tuple[Array, ...]]
     halves: list[tuple[RowKind, str, str, tuple[bytes, ...]]]
     own_record: bytes
-    repaired: Counter[str]
-    excluded: Counter[str]
+    repaired: Counter[Damage]
+    excluded: Counter[Damage]
     notes: list[str]
 
 

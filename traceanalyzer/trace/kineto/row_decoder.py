@@ -8,10 +8,10 @@ import msgspec
 from msgspec import DecodeError, Raw, Struct, ValidationError
 
 from traceanalyzer.trace.kineto.rows import TAGGED, LooseRow
+from traceanalyzer.trace.row_faults import Damage, RowFault
 from traceanalyzer.trace.salvage import Salvage
 
 Batch = list[Struct]
-NO_EVENT = "not an event (no JSON object)"
 
 _TAGGED_LIST: Any = msgspec.json.Decoder(list[Union[tuple(TAGGED)]])  # type: ignore[misc]  # noqa: UP007 - its members are made at run time
 _LOOSE_LIST = msgspec.json.Decoder(list[LooseRow])
@@ -52,5 +52,5 @@ class RowDecoder:
                 rows.append(_LOOSE_ONE.decode(raw))
             except ValidationError:
                 others += 1
-        self.salvage.excluded[NO_EVENT] += others
+        self.salvage.excluded[Damage(RowFault.NO_EVENT)] += others
         return rows

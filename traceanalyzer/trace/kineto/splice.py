@@ -22,11 +22,12 @@ from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.ahead import read_ahead
 from traceanalyzer.trace.categories import RowKind, kind_of
 from traceanalyzer.trace.kineto.decimal_times import column_to_ns
-from traceanalyzer.trace.kineto.own_events import EVENT_CUT, FIELDS_DAMAGED, FOOTER_CUT, Record
+from traceanalyzer.trace.kineto.own_events import FIELDS_DAMAGED, FOOTER_CUT, Record
 from traceanalyzer.trace.kineto.repair import decode_text
 from traceanalyzer.trace.kineto.rows import TAGGED, LooseRow
 from traceanalyzer.trace.kineto.stream import EventStream
 from traceanalyzer.trace.ordering import distinct
+from traceanalyzer.trace.row_faults import Damage, RowFault
 from traceanalyzer.trace.salvage import Salvage
 from traceanalyzer.trace.source import Progress, Source
 from traceanalyzer.trace.store import BAD_TIME
@@ -141,7 +142,7 @@ class Splice:
         seen = self.seen
         seen.record = Record(
             incomplete=salvage.incomplete or damaged is not None,
-            event_cut=salvage.excluded[EVENT_CUT] > 0,
+            event_cut=salvage.excluded[Damage(RowFault.CUT)] > 0,
             footer_cut=FOOTER_CUT in salvage.notes,
             fields_damaged=ending.footer == "damaged" and FIELDS_DAMAGED in salvage.notes,
             stray_comma=ending.stray_comma,

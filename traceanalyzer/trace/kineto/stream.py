@@ -22,17 +22,15 @@ from traceanalyzer.trace.kineto.field_reader import Fields, Stop
 from traceanalyzer.trace.kineto.handed_out import HandedOut
 from traceanalyzer.trace.kineto.one_value import Resync, State, decode_event, error_byte, look
 from traceanalyzer.trace.kineto.own_events import (
-    EVENT_CUT,
-    EVENT_TOO_LARGE,
     FIELDS_DAMAGED,
     FOOTER_CUT,
-    STRAY_COMMA,
     too_large_note,
 )  # fmt: skip
-from traceanalyzer.trace.kineto.row_decoder import NO_EVENT, Batch, RowDecoder
+from traceanalyzer.trace.kineto.row_decoder import Batch, RowDecoder
 from traceanalyzer.trace.kineto.rows import LooseRow
 from traceanalyzer.trace.kineto.text_window import TextWindow
 from traceanalyzer.trace.possessive import compiled
+from traceanalyzer.trace.row_faults import Damage, RowFault
 from traceanalyzer.trace.salvage import Salvage
 
 _SEPARATORS = compiled(rb"[\s,]*+")
@@ -42,6 +40,12 @@ _PLAIN_VALUES = compiled(
 )
 """Sound values that are no events, one comma behind each, before something else: a list of numbers is passed over at once."""
 _VALUES = Decoder(list[Raw])
+_CUT, _NO_EVENT, _STRAY_COMMA = Damage(RowFault.CUT), Damage(RowFault.NO_EVENT), Damage(RowFault.STRAY_COMMA)
+_TOO_LARGE, _MALFORMED, _NO_EVENT_TEXT = (
+    Damage(RowFault.TOO_LARGE),
+    Damage(RowFault.MALFORMED),
+    Damage(RowFault.NO_EVENT_TEXT),
+)
 _WIDEST = 1 << 62
 _NARROWEST = 1 << 10
 _LONGEST_PAUSE = 32
@@ -224,7 +228,7 @@ class EventStream:
         self.salvage.incomplete = True
         self.salvage.at(text.base)
         if text.data.strip(b" \t\r\n,\0"):
-            self.salvage.excluded[EVENT_CUT] += 1
+            self.salvage.excluded[_CUT] += 1
         self.ending.sound_end = text.base
         text.consume(len(text.data))
 
@@ -242,7 +246,7 @@ class EventStream:
                 self._ended = True
                 return
             if text.data[position] != 0x7B and (plain := _PLAIN_VALUES.match(text.data, position)):
-                self.salvage.excluded[NO_EVENT] += len(_VALUES.decode(b"[" + plain[0].rstrip(b", \t\r\n") + b"]"))
+                self.salvage.excluded[_NO_EVENT] += len(_VALUES.decode(b"[" + plain[0].rstrip(b", \t\r\n") + b"]"))
                 position = plain.end()
                 continue
             if self._alone:  # in the midst of damage a guess costs more than it brings
@@ -292,7 +296,7 @@ class EventStream:
         if self._commas > 1 or last:
             # with two of them the one that counts still stands between two events when one is added behind
             self.ending.stray_comma = last and self._commas == 1
-            self.salvage.repaired[STRAY_COMMA] += 1
+            self.salvage.repaired[_STRAY_COMMA] += 1
             self.salvage.at(self._first_comma)
         self._commas = 0
         return match.end()
@@ -343,14 +347,14 @@ class EventStream:
         if state is State.SOUND:
             if is_object:
                 return decode_event(data[position:end]), end
-            self.salvage.excluded[NO_EVENT] += 1
+            self.salvage.excluded[_NO_EVENT] += 1
             return None, end
         found = self._resync.settle(position, event=is_object, deep=state is State.DEEP)
         if found is None:
             return None, position
         if found.row is not None:
             if found.mended:
-                self.salvage.repaired["event with malformed text"] += 1
+                self.salvage.repaired[_MALFORMED] += 1
                 self.salvage.at(self._text.base + position)
             return found.row, found.reached
         if found.reached < 0:
@@ -363,11 +367,9 @@ class EventStream:
             closing = data.find(b"]", position + 1)
             found.reached = closing if closing >= 0 else len(data)
         if found.deep:
-            reason = f"event nested deeper than {self._limits.max_depth} (--max-depth)"
-        elif is_object:
-            reason = "event with malformed text"
+            reason = Damage(RowFault.TOO_DEEP, limit=self._limits.max_depth)
         else:
-            reason = "text between events that is no event"
+            reason = _MALFORMED if is_object else _NO_EVENT_TEXT
         self.salvage.excluded[reason] += 1
         self.salvage.at(self._text.base + position)
         return None, found.reached
@@ -380,10 +382,10 @@ class EventStream:
         begin = text.base
         sound = look(text, 0, limit)[0] is State.LONG
         if text.skip_value() if sound else text.skip_to(boundaries.EVENT_START):
-            self.salvage.excluded[EVENT_TOO_LARGE] += 1
+            self.salvage.excluded[_TOO_LARGE] += 1
             return True
         self._truncated()
-        self.salvage.excluded[EVENT_CUT] += 1
+        self.salvage.excluded[_CUT] += 1
         self.ending.sound_end = begin
         self._ended = True
         return False
