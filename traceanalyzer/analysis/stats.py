@@ -39,7 +39,6 @@ def median(values: Numbers) -> float | None:
 
 def middle(values: Numbers) -> float:
     """Return the median of one value or more, as ``np.median`` does: that takes several times as long for few, and loads ``numpy.ma``."""
-    values = np.asarray(values)
     n = len(values)
     half = n // 2
     if n % 2:

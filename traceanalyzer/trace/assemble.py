@@ -43,8 +43,8 @@ from traceanalyzer.trace.tables import (
 from traceanalyzer.trace.whole_numbers import BAD_ID
 
 _Arrays = dict[str, npt.NDArray[Any]]
-MOST_DEVICES = 512
-"""Devices told apart; of a file with more, those with most rows. No job of one file has as many."""
+MOST_DEVICES = 256
+"""Devices told apart; of a file with more, those with most rows. No job of one file has as many, and each takes a millisecond."""
 _FAULTY = {
     RowKind.KERNEL: FaultyRow.KERNEL, RowKind.MEMCPY: FaultyRow.COPY, RowKind.MEMSET: FaultyRow.FILL, RowKind.GRAPH: FaultyRow.GRAPH,
     RowKind.CALL: FaultyRow.CALL, RowKind.HOST_OP: FaultyRow.OPERATOR, RowKind.RANGE: FaultyRow.ANNOTATION,
@@ -86,7 +86,7 @@ def assemble(store: Store) -> Trace:
     devices, device_of_row = _devices(group_keys, group, linked, calls, processes, store.device_names)
     devices, device_of_row, kept = _most_used(devices, device_of_row)
     if not kept.all():
-        _leave_out(store, device, ~kept, f"on one of more than {MOST_DEVICES} devices")
+        _leave_out(store, device, ~kept, RowFault.MANY_DEVICES, MOST_DEVICES)
         device = {c: v[kept] for c, v in device.items()}
         linked, device_of_row = linked[kept], device_of_row[kept]
     lanes, lane_of_row = _lanes(device_of_row, device["stream"], device["context"], store.streams_per_context)
@@ -214,9 +214,9 @@ def _in_order(
     return ~bad
 
 
-def _leave_out(store: Store, device: _Arrays, rows: npt.NDArray[np.bool_], why: RowFault) -> None:
+def _leave_out(store: Store, device: _Arrays, rows: npt.NDArray[np.bool_], why: RowFault, limit: int = 0) -> None:
     for kind, count in Counter(device["kind"][rows].tolist()).items():
-        store.salvage.excluded[Damage(why, _FAULTY[RowKind(kind)])] += count
+        store.salvage.excluded[Damage(why, _FAULTY[RowKind(kind)], limit=limit)] += count
         store.salvage.device_rows_left_out += count if kind != RowKind.GRAPH else 0
 
 

@@ -18,6 +18,7 @@ class RowFault(StrEnum):
     NEGATIVE_DURATION = "negative duration (never finished)"
     LONG = "duration over a day"
     PLACE = "a device or stream number that cannot be one"
+    MANY_DEVICES = "on one of more devices than are told apart"
     OUTLASTS = "outlasts its successors on an in-order stream"
     TWICE = "in the file twice"
     CUT = "event cut off at the end of the file"
@@ -72,4 +73,5 @@ class Damage(NamedTuple):
             return str(self.fault)
         if self.fault is RowFault.TWICE:
             return f"{self.row} that is in the file twice, counted once"
-        return f"{self.row}: {self.fault}" + (", its start is used" if self.start_used else "")
+        limit = f" ({self.limit})" if self.limit else ""
+        return f"{self.row}: {self.fault}{limit}" + (", its start is used" if self.start_used else "")

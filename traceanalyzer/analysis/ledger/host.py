@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,8 +48,7 @@ class HostNames:
         raise IndexError(number)
 
 
-@record(frozen=True)
-class Labels:
+class Labels(NamedTuple):
     """Labelled parts of the asked intervals, in no order: ``of`` numbers the interval, ``cls`` and ``name`` label it."""
 
     start: Int64
@@ -345,8 +345,7 @@ class HostRows:
         return Labels(every.start, every.end, pieces.of[every.of], cls[every.of], name[every.of], within)
 
 
-@record(frozen=True)
-class _Asked:
+class _Asked(NamedTuple):
     """Intervals still without a label; ``of`` numbers the interval each is part of."""
 
     start: Int64

@@ -6,9 +6,10 @@ other on the axis of keys.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from traceanalyzer.record import record
 from traceanalyzer.trace.ordering import distinct
 from traceanalyzer.trace.tables import Bool, Int64
 
@@ -16,8 +17,7 @@ NOTHING = -1
 _NEVER = np.iinfo(np.int64).max
 
 
-@record(frozen=True)
-class Layer:
+class Layer(NamedTuple):
     """Disjoint pieces ``[start, end)`` sorted by start on one axis, and the number of the row that holds each."""
 
     start: Int64
@@ -25,8 +25,7 @@ class Layer:
     row: Int64
 
 
-@record(frozen=True)
-class Pieces:
+class Pieces(NamedTuple):
     """Parts of intervals: ``of`` is the number of the interval each lies in, ``row`` what holds it or NOTHING."""
 
     start: Int64
