@@ -12,9 +12,9 @@ CHECK ?= gpu-check
 report: $(VENV)/.analyser
 	@$(BIN)/traceanalyze report "$(TRACE)" || [ $$? -eq 3 ]
 
-# Installs all extras and runs lint, types and the whole suite.
+# Installs all extras and runs lint, types and the whole suite; a file of tests stays in one process, which makes its fixtures once.
 test: $(VENV)/.all browser lint types
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
 # A browser for the tests of the HTML pages, where it can be had: without one they skip and say so.
 browser:
