@@ -1,4 +1,4 @@
-"""The simple operators as operators of torch: ``torch.ops.traceanalyzer.vector_add``, ``softmax`` and ``rms_norm``.
+"""The simple operators as operators of torch: ``torch.ops.traceanalyzer.vector_add``, ``softmax``, ``rms_norm`` and ``matmul``.
 
 For ``torch.compile``, ``torch.export`` and FakeTensor a call is one node. The kernels run where Triton can; elsewhere (a CPU) the
 reference computes the same, so that a compiled model can be tried there. Gradients are the closed forms, in torch: these kernels
@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from traceanalyzer.kernels import matmul as product
 from traceanalyzer.kernels import rms_norm as norm
 from traceanalyzer.kernels import softmax as rows
 from traceanalyzer.kernels import vector_add as adding
@@ -32,18 +33,33 @@ def _chosen(kernel: Callable[..., torch.Tensor], reference: Callable[..., torch.
 
 
 def _registered(
-    name: str, schema: str, kernel: Callable[..., torch.Tensor], reference: Callable[..., torch.Tensor]
+    name: str,
+    schema: str,
+    kernel: Callable[..., torch.Tensor],
+    reference: Callable[..., torch.Tensor],
+    fake: Callable[..., torch.Tensor],
 ) -> Any:
     made = torch.library.custom_op(
         f"traceanalyzer::{name}", _chosen(kernel, reference), mutates_args=(), schema=f"{schema} -> Tensor"
     )
-    made.register_fake(lambda x, *_: torch.empty_like(x, memory_format=torch.contiguous_format))
+    made.register_fake(fake)
     return made
 
 
-vector_add = _registered("vector_add", "(Tensor x, Tensor y)", adding.vector_add, adding.reference)
-softmax = _registered("softmax", "(Tensor x)", rows.softmax, rows.reference)
-rms_norm = _registered("rms_norm", "(Tensor x, Tensor weight)", norm.rms_norm, norm.reference)
+def _like_the_first(x: torch.Tensor, *_: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+vector_add = _registered("vector_add", "(Tensor x, Tensor y)", adding.vector_add, adding.reference, _like_the_first)
+softmax = _registered("softmax", "(Tensor x)", rows.softmax, rows.reference, _like_the_first)
+rms_norm = _registered("rms_norm", "(Tensor x, Tensor weight)", norm.rms_norm, norm.reference, _like_the_first)
+matmul = _registered(
+    "matmul",
+    "(Tensor a, Tensor b)",
+    product.matmul,
+    product.reference,
+    lambda a, b: a.new_empty((a.shape[0], b.shape[1])),
+)
 
 
 def _nothing(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -80,6 +96,11 @@ def _rms_norm_gradient(ctx: Any, gradient: torch.Tensor) -> Two:
     return of_x.to(given.dtype), of_weight.to(factor.dtype)
 
 
+def _matmul_gradient(ctx: Any, gradient: torch.Tensor) -> Two:
+    a, b = ctx.saved_tensors
+    return gradient @ b.t(), a.t() @ gradient
+
+
 def _wide(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.dtype == torch.float64 else tensor.float()
 
@@ -87,3 +108,4 @@ def _wide(tensor: torch.Tensor) -> torch.Tensor:
 vector_add.register_autograd(_add_gradient, setup_context=_nothing)
 softmax.register_autograd(_softmax_gradient, setup_context=_keep_result)
 rms_norm.register_autograd(_rms_norm_gradient, setup_context=_keep_inputs)
+matmul.register_autograd(_matmul_gradient, setup_context=_keep_inputs)
