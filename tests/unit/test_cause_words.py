@@ -67,6 +67,22 @@ def test_a_read_back_and_a_copy_call_cost_what_each_costs_alone(tmp_path):
     assert mine["copy-call"]["cost_us"] == pytest.approx(12 * 500, rel=0.02)
 
 
+def test_two_costs_of_one_rule_are_both_named_where_both_are_large(tmp_path):
+    events = []
+    for i in range(12):
+        at = 2000 * i
+        events += [launch(at, 10 * i + 1), kernel(at + 5, 100, 10 * i + 1)]
+        events += memcpy(at + 20, at + 106, 2, 10 * i + 2, 90, "DtoH (Device -> Pageable)")
+        events += [launch(at + 900, 10 * i + 3), kernel(at + 905, 20, 10 * i + 3, "second")]
+        events += memcpy(at + 930, at + 1830, 10, 10 * i + 4, 912)
+        events += [launch(at + 1845, 10 * i + 5), kernel(at + 1850, 100, 10 * i + 5, "third")]
+    found = reported(tmp_path, events)
+    codes = {f["code"] for f in found["findings"] if f["rule"] == "TA302" and f["cost_share"] >= 0.25}
+    assert len(codes) == 2
+    headline = found["verdict"]["headline"]
+    assert "copy calls hold the device up" in headline and "idle after" in headline
+
+
 def test_the_profilers_own_work_is_a_warning_where_it_is_most_of_the_span(tmp_path):
     def run(length):
         events = []

@@ -252,7 +252,8 @@ def _lead(f: Finding) -> int:
 
 def _also(others: list[Finding], lead: Finding) -> str:
     for f in others:
-        if f is not lead and f.rule not in (lead.rule, "TA202"):
+        same = f.rule == lead.rule and not (f.rule in FAMILY_OF_RULE and _family(f) is not _family(lead))
+        if f is not lead and not same and f.rule != "TA202":
             return f" Also: {f.brief or f.headline}."
     return ""
 
