@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from math import isfinite
 from typing import TypeGuard
 
@@ -39,6 +40,16 @@ def time(value_us: float | None) -> str:
         return NA
     size, unit = _unit(value_us)
     return f"{us(value_us / size)} {unit}" if unit != "ns" else f"{value_us / size:,.4g} {unit}"
+
+
+def in_common(values: Iterable[float | None]) -> tuple[Callable[[float | None], str], str]:
+    """Return how durations of one table are shown, to four digits, and the unit for its title: that of the largest.
+
+    Times that are to be compared with one another have one unit, which is microseconds up to 10,000 of them.
+    """
+    largest = max((abs(v) for v in values if _known(v)), default=0.0)
+    size, unit = (1.0, "us") if largest < 1e4 else (1e3, "ms") if largest < 1e7 else (1e6, "s")
+    return lambda value: us(value / size) if _known(value) else NA, unit
 
 
 def time_interval(pair: tuple[float, float] | list[float] | None) -> str:

@@ -118,7 +118,9 @@ def waits(report: RanksData, top: int) -> Block | None:
     found = report.communication
     if found is None or found.reason == "one_rank":
         return None
-    title = "Waiting in collectives (us)"
+    of_rank = [us for r in found.ranks[:top] for us in (r.wait_us, r.transfer_us, r.caused_us)]
+    number, unit = show.in_common(of_rank)
+    title = f"Waiting in collectives ({unit})" if of_rank else "Waiting in collectives"
     if found.reason:
         of = f" (rank {', '.join(map(str, found.reason_ranks[:8]))})" if found.reason_ranks else ""
         spread = f": {show.duration(found.spread_us)}" if found.reason == "clocks" else ""
@@ -132,11 +134,11 @@ def waits(report: RanksData, top: int) -> Block | None:
         cells.append(
             [
                 str(r.rank),
-                show.us(r.wait_us),
-                show.us(r.transfer_us),
+                number(r.wait_us),
+                number(r.transfer_us),
                 share,
                 mostly,
-                show.us(r.caused_us),
+                number(r.caused_us),
                 show.count(r.last),
             ]
         )
@@ -158,21 +160,23 @@ def collectives(report: RanksData, top: int) -> Block | None:
     names = [] if found is None else [n for n in found.names if n.wait_us > 0]
     if not names:
         return None
+    number, unit = show.in_common(n.wait_us for n in names[:top])
     cells = [
-        [n.name, show.count(n.collectives), show.us(n.wait_us), f"rank {n.rank} ({show.percent(n.caused_us / n.wait_us)})", show.count(n.last)]
+        [n.name, show.count(n.collectives), number(n.wait_us), f"rank {n.rank} ({show.percent(n.caused_us / n.wait_us)})", show.count(n.last)]
         for n in names[:top]
     ]  # fmt: skip
     columns = ["collective", "times", "waiting", "mostly for", "which joined last"]
-    return Block("In which collectives (us, all ranks together)", columns, cells, labels=frozenset({3}))
+    return Block(f"In which collectives ({unit}, all ranks together)", columns, cells, labels=frozenset({3}))
 
 
 def times(report: RanksData, top: int) -> Block:
     """Return the time of each rank's device by what it did."""
+    number, unit = show.in_common(r.span_us for r in report.ranks[:top])
     rows = [
         [
-            row_name(r), show.us(r.span_us), show.percent(r.busy_us / r.span_us if r.span_us else None), show.us(r.compute_us),
-            show.us(r.communication_us), show.us(r.exposed_communication_us), show.percent(r.overlap_share), show.us(r.copy_us),
-            show.us(r.idle_us),
+            row_name(r), number(r.span_us), show.percent(r.busy_us / r.span_us if r.span_us else None), number(r.compute_us),
+            number(r.communication_us), number(r.exposed_communication_us), show.percent(r.overlap_share), number(r.copy_us),
+            number(r.idle_us),
         ]
         for r in report.ranks[:top]
     ]  # fmt: skip
@@ -181,7 +185,7 @@ def times(report: RanksData, top: int) -> Block:
         *hidden(report, top),
     ]
     columns = ["rank (device)", "span", "busy", "compute", "comms", "exposed", "overlap", "copies", "idle"]
-    return Block("What each rank's device did (us)", columns, rows, notes=notes)
+    return Block(f"What each rank's device did ({unit})", columns, rows, notes=notes)
 
 
 def verdicts(report: RanksData, top: int) -> Block:
