@@ -56,9 +56,12 @@ def _busy_only(row: LedgerRow) -> LedgerRow:
 
 
 def word(cls: str, row: LedgerRow | None = None) -> str:
-    """Return the name of a class in text; in the ledger of a device whose operators nobody recorded nothing lies outside of them."""
-    if cls == "between_ops" and row is not None and not row.operators_recorded:
-        return "host outside API calls"
+    """Return the name of a class in text, as the ledger of a device whose operators were recorded, or nobody recorded, may call it.
+
+    Without the row of a ledger it is not known which: then the name is true of both.
+    """
+    if cls == "between_ops" and (row is None or not row.operators_recorded):
+        return "host code" if row is None else "host outside API calls"
     return WORDS[cls][1] if cls in WORDS else terminal(cls, 30)
 
 
@@ -179,7 +182,10 @@ def _bars(rows: list[LedgerRow], width: int) -> Lines:
     lines = [
         f"{name:{left}} {bar(row, room)} {end:>{right}}" for name, row, end in zip(names, shown, ends, strict=True)
     ]
-    marks = {c: row for row in reversed(shown) for c, _ in reversed(_legend(row))}
+    marks: dict[str, LedgerRow] = {}
+    for row in shown:
+        for c, _ in _legend(row):
+            marks.setdefault(c, row)
     lines += _wrapped(
         [f"{WORDS[c][0]} {word(c, row)}" for c, row in marks.items() if c in WORDS] + [f"{OTHER} other"], width
     )
