@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from traceanalyzer.commands.call_counts import call_options
 from traceanalyzer.commands.numbers import Duration, Percentage
 from traceanalyzer.commands.output import screen, utf8_stdout, write_output
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError
@@ -50,17 +51,7 @@ Exit codes:
 )
 @click.option("--against", metavar="NAMES", help="Alternatives, with commas; an empty text for none.  [default: all]")
 @click.option("-o", "--output", "out", metavar="DIR", help="Keep trace and sidecar of each row here, and bench.json.")
-@click.option(
-    "--iters", default=100, show_default=True, type=click.IntRange(1, 100_000), metavar="N", help="Calls per protocol."
-)
-@click.option(
-    "--warmup",
-    default=10,
-    show_default=True,
-    type=click.IntRange(0, 100_000),
-    metavar="N",
-    help="Fewest calls of the warm-up.",
-)
+@call_options
 @click.option(
     "--protocols", default="wall_sync_once,do_bench,graph_unrolled,profiler_self_time", show_default=True, metavar="KEYS",
     help="Protocols, with commas; all for every one. The two columns need the first and the last.",

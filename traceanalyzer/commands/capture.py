@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from traceanalyzer.commands.call_counts import call_options
 from traceanalyzer.commands.numbers import Duration, Number
 from traceanalyzer.commands.output import screen, utf8_stdout, write_output
 from traceanalyzer.errors import CaptureUnavailable, ExitCode, OptionError, TraceAnalyzerError
@@ -37,17 +38,7 @@ Exit codes:
     metavar="KEYS",
     help="Protocols by key, with commas: wall_nosync, wall_sync_each, wall_sync_once, event_pair, event_pair_sync, event_loop, do_bench, backlog, graph_unrolled, profiler_self_time.",
 )
-@click.option(
-    "--iters", default=100, show_default=True, type=click.IntRange(1, 100_000), metavar="N", help="Calls per protocol."
-)
-@click.option(
-    "--warmup",
-    default=10,
-    show_default=True,
-    type=click.IntRange(0, 100_000),
-    metavar="N",
-    help="Fewest calls of the warm-up.",
-)
+@call_options
 @click.option(
     "--preset", default="", metavar="NAME",
     help="Handed to the input maker; for a kernel of this project a preset it has, such as tiny.",
