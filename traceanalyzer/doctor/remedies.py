@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from traceanalyzer.analysis import stats
 from traceanalyzer.analysis.graphs import in_graph
 from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.ledger.classes import is_communication
@@ -282,8 +283,7 @@ def _long_stretch_ns(analysis: Analysis) -> int:
     at = np.flatnonzero(analysis.host.owns & analysis.chosen.calls)
     same = calls.thread[at[1:]] == calls.thread[at[:-1]]
     apart = np.diff(calls.start_ns[at])[same]
-    usual = float(np.median(apart)) if len(apart) else 0.0
-    return int(min(MOST_STRETCH_NS, max(LEAST_STRETCH_NS, STRETCH_FACTOR * usual)))
+    return int(min(MOST_STRETCH_NS, max(LEAST_STRETCH_NS, STRETCH_FACTOR * (stats.median(apart) or 0.0))))
 
 
 def _by_graphs(analysis: Analysis) -> bool:

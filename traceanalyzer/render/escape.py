@@ -41,13 +41,15 @@ def visible(text: str) -> str:
     text = _RUNNER_COMMAND.sub(r"\\x23", text)
     if text.isascii() and text.isprintable():
         return text
-    # one odd name is in many rows of a report
-    return _escaped(text) if len(text) <= MAX_TEXT else _escaped.__wrapped__(text)
+    return _escaped_once(text) if len(text) <= MAX_TEXT else _escaped(text)
 
 
-@lru_cache(maxsize=256)
 def _escaped(text: str) -> str:
     return text.translate({ord(c): _visible(c) for c in set(text) if not _is_plain(c)})
+
+
+_escaped_once = lru_cache(maxsize=256)(_escaped)
+"""One odd name is in many rows of a report."""
 
 
 def log(text: str, *, json: bool = False) -> str:

@@ -28,9 +28,9 @@ _NEVER = 1 << 62
 def margins(
     trace: Trace, host: HostRows, devices: list[Int64], recorded: list[tuple[int | None, int | None]]
 ) -> list[tuple[HostStretch, HostStretch]]:
-    """Return of each device, given by its rows in order of start, the host's time before its first row and behind its last.
+    """Return of each device, given by its rows in order of start, the host's time before its first row and after its last.
 
-    ``recorded`` has the first start and last end of the host rows of the processes that launched them. The time behind the last
+    ``recorded`` has the first start and last end of the host rows of the processes that launched them. The time after the last
     row is that of the thread which launched it.
     """
     stretches: list[tuple[int, int, int]] = []
