@@ -138,17 +138,22 @@ def _span(values: Iterable[float | None]) -> str:
 
 
 def findings(report: ReportData) -> Block | Lines:
-    """Return one row for each rule with a warning or an error, gravest first; notes are one line."""
+    """Return one row for each rule (of one that gives several forms of warning, each form) with a warning or an error, gravest first.
+
+    Notes are one line.
+    """
     if not report.findings:
         return Lines("Findings: none", [])
     loud = [f for f in report.findings if f.severity != "note"]
-    groups: dict[str, list[FindingRow]] = {}
+    forms: dict[str, set[str]] = {}
+    groups: dict[tuple[str, str], list[FindingRow]] = {}
     for finding in loud:
-        groups.setdefault(finding.rule, []).append(finding)
+        forms.setdefault(finding.rule, set()).add(finding.code)
+        groups.setdefault((finding.rule, finding.code), []).append(finding)
     costs = any(f.cost_us for f in loud)
     rows = [
         [
-            f"{f.rule} {f.title}" + (f" ({len(same)})" if len(same) > 1 else ""), f.severity,
+            f"{f.rule} {f.title}" + (f": {f.code}" if len(forms[f.rule]) > 1 else "") + (f" ({len(same)})" if len(same) > 1 else ""), f.severity,
             # cost and subject are of one finding: the gravest, which also leads the report
             *(_cost(f) if costs else []), terminal(f.subject, _FACT),
         ]
@@ -156,7 +161,7 @@ def findings(report: ReportData) -> Block | Lines:
     ]  # fmt: skip
     notes = []
     if len(groups) > FINDINGS:
-        notes.append(f"more: {_codes(list(groups)[FINDINGS:])}")
+        notes.append(f"more: {_codes(list(dict.fromkeys(rule for rule, _ in list(groups)[FINDINGS:])))}")
     quiet = list(dict.fromkeys(f"{f.rule} {f.title}" for f in report.findings if f.severity == "note"))
     if quiet:
         notes.append(f"notes: {_codes(quiet)}")

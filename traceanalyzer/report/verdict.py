@@ -27,7 +27,7 @@ FAMILY_OF_RULE = {
 }  # fmt: skip
 """Which family of costs a rule's finding names; other rules speak of something else than lost time."""
 IN_COPY_CALL = ("TA302", "copy-call")
-"""A copy's own call: not what the host does behind it."""
+"""A copy's own call: not what the host does after it."""
 CONSEQUENCES = ("TA202", "TA205", "TA207")
 """What a timer reads follows from what holds the device up: that is named first."""
 SOUND_BUSY = 0.9
@@ -207,8 +207,8 @@ def _part_of_longest(analysis: Analysis) -> Callable[[Finding], float]:
 
 
 def _costliest(lead: Finding, findings: list[Finding]) -> Finding:
-    """Return the finding of the lead's rule and code on the device that loses most: what a replay of one device says is not held against it."""
-    same = [f for f in findings if (f.rule, f.code, f.severity) == (lead.rule, lead.code, lead.severity) and f.cost]
+    """Return the costliest finding of the lead's rule: of several devices, and of several forms, since one replay ends them all."""
+    same = [f for f in findings if (f.rule, f.severity) == (lead.rule, lead.severity) and f.cost]
     return max(same, key=lambda f: (f.cost.ns if f.cost else 0, f is lead), default=lead)
 
 
