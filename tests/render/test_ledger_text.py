@@ -60,6 +60,12 @@ def test_several_devices_share_a_legend_and_the_rest_is_counted():
     assert shown.count("50 % busy") == text.BARS and shown.count("o host operator") == 1
 
 
+def test_the_legend_of_several_devices_has_the_order_of_their_bars():
+    shown = render_screen(report(ledger=[ledger(device=n, span_us=1000.0) for n in range(3)]), width=80)
+    line = next(line for line in shown.splitlines() if "# compute" in line)
+    assert line.split() == ["#", "compute,", "o", "host", "operator,", "l", "launch", "latency,", ".", "other"]
+
+
 def test_compute_is_no_cause_and_what_is_small_takes_no_line():
     row = ledger(items=[cause("compute", us=500.0, share=0.5), cause("synchronise", us=4.0, share=0.004)])
     shown = render_screen(report(ledger=[row]))
