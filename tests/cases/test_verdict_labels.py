@@ -39,3 +39,16 @@ def test_the_verdict_is_what_the_label_says(folder, label):
     warned = {f["rule"] for f in findings if f["severity"] != "note"}
     assert not warned & set(label.get("no_warning", ())) and warned >= set(label.get("warning", ()))
     assert not {f["rule"] for f in findings} & set(label.get("no_finding", ()))
+    assert not ok_without_reason(report)
+
+
+WORKS = ("compute", "communication", "copy", "fill")
+
+
+def ok_without_reason(report):
+    """Whether a report says OK of a device that is busy for less than 90 % of its span without an operation that is sound."""
+    spans = [entry for entry in report["ledger"] if entry["window"] == "span"]
+    busy = [sum(us for cls, us in entry["classes"].items() if cls in WORKS) for entry in spans]
+    working = [us / entry["span_us"] for us, entry in zip(busy, spans, strict=True) if 5 * us >= sum(busy)]
+    ok = report["verdict"]["status"] == "ok" and working
+    return ok and min(working) < 0.9 and "is sound" not in report["verdict"]["headline"]

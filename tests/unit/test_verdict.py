@@ -172,11 +172,24 @@ def test_the_devices_own_gaps_are_no_fault_of_the_host(tmp_path):
         return reported(tmp_path, events)
 
     usual, long = of(1.5), of(8)
-    assert usual["verdict"]["status"] == "ok"
+    assert usual["verdict"]["status"] == "ok" and "in its own gaps between kernels 13 %" in usual["verdict"]["headline"]
     assert long["verdict"]["status"] == "suspect" and "gaps" in long["verdict"]["headline"]
     assert next(f for f in long["findings"] if f["rule"] == "TA209")["cost_share"] == pytest.approx(
         8 * 59 / (18 * 59 + 10), abs=1e-6
     )
+
+
+def test_a_device_that_is_idle_in_its_own_gaps_is_ok_only_with_a_sound_operation(tmp_path):
+    def of(name):
+        events = []
+        for i in range(60):
+            events += [launch(0.4 * i, i + 1, 0.3), kernel(40 + 11.5 * i, 10, i + 1, name(i))]
+        return reported(tmp_path, events)
+
+    one, model = of(lambda i: "gemm"), of(lambda i: f"layer_{i * i}")
+    assert one["verdict"]["status"] == "ok" and "`gemm` is sound" in one["verdict"]["headline"]
+    # the same gaps with no operation that repeats: they are what limits the run
+    assert model["verdict"]["status"] == "suspect" and "pauses between kernels" in model["verdict"]["headline"]
 
 
 def test_a_short_window_is_called_one(tmp_path):
@@ -217,7 +230,7 @@ def test_every_nanosecond_of_a_span_has_one_family_or_is_compute(tmp_path):
             total = sum(device.family_ns(f) for f in Family) + device.ns(compute)
             assert total == device.ledger.span_ns
             at = np.array([device.ledger.start_ns, device.ledger.end_ns])
-            assert device.idle_before(at).tolist() == [0, device.ns(device.is_idle)]
+            assert device.time_before(at, device.is_idle).tolist() == [0, device.ns(device.is_idle)]
             judged += 1
     assert judged > 100
 

@@ -276,14 +276,14 @@ class DeviceCauses:
         """The part of the span in which anything runs on the device."""
         return self.share(~self.is_idle)
 
-    def idle_before(self, at: Int64) -> Int64:
-        """Return how long the device was idle from the start of its span to each instant."""
+    def time_before(self, at: Int64, mask: Bool) -> Int64:
+        """Return how much of the time of the segments in ``mask`` lies before each instant, in ns."""
         ledger = self.ledger
-        idle = np.where(self.is_idle, ledger.ns, 0)
-        total = np.concatenate([[0], np.cumsum(idle)])
-        which = np.clip(np.searchsorted(ledger.start, at, side="right") - 1, 0, max(0, len(idle) - 1))
+        ns = np.where(mask, ledger.ns, 0)
+        total = np.concatenate([[0], np.cumsum(ns)])
+        which = np.clip(np.searchsorted(ledger.start, at, side="right") - 1, 0, max(0, len(ns) - 1))
         inside = np.clip(at - ledger.start[which], 0, ledger.ns[which])
-        return np.asarray(total[which] + np.where(self.is_idle[which], inside, 0))
+        return np.asarray(total[which] + np.where(mask[which], inside, 0))
 
     def worth(self, change: str) -> ChangeWorth | None:
         """Return what a change would be worth to the units of the run, None where the replay does not say."""

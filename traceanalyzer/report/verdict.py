@@ -16,7 +16,7 @@ from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import sentence, show_share, show_us, shown_name
 from traceanalyzer.doctor.registry import LEADS
 from traceanalyzer.report.model import Verdict
-from traceanalyzer.report.soundness import sound_operation
+from traceanalyzer.report.soundness import SOUND_BUSY, Sound, sound_operation
 
 WRONG_RESULT = "TA710"
 LOST = "TA103"
@@ -30,8 +30,6 @@ IN_COPY_CALL = ("TA302", "copy-call")
 """A copy's own call: not what the host does after it."""
 CONSEQUENCES = ("TA202", "TA205", "TA207")
 """What a timer reads follows from what holds the device up: that is named first."""
-SOUND_BUSY = 0.9
-"""A device this busy is not held back by anything worth a headline."""
 MUCH_UNKNOWN = 0.2
 """A part of the span this large without a known cause is said."""
 FEW_UNITS = 3
@@ -341,9 +339,7 @@ def _nothing_found(analysis: Analysis, device: DeviceCauses | None, limit: Findi
     sound = sound_operation(analysis, device)
     busy = f"The device is busy {show_share(device.busy_share)} of its span"
     largest = _largest(device)
-    # a device's usual gap between short kernels is no fault of the run
-    fed = limit is not None and FAMILY_OF_RULE[limit.rule] is Family.DEVICE
-    if device.busy_share < SOUND_BUSY and sound is None and not fed:
+    if device.busy_share < SOUND_BUSY and sound is None:
         unknown = device.share(device.families[Family.UNKNOWN])
         if unknown >= max(1 - SOUND_BUSY, largest[1] if largest else 0.0):
             return Verdict(
@@ -358,10 +354,8 @@ def _nothing_found(analysis: Analysis, device: DeviceCauses | None, limit: Findi
             )
     parts = []
     if sound is not None and device.busy_share < SOUND_BUSY:
-        parts.append(
-            f"`{shown_name(sound.name)}` is sound: between its calls the device is busy {show_share(sound.busy)} of the time (median of {sound.calls} calls)"
-        )
-        if limit is not None:
+        parts.append(_sound(sound))
+        if limit is not None and not (sound.gaps and FAMILY_OF_RULE[limit.rule] is Family.DEVICE):
             parts.append(limit.headline)
     else:
         parts.append(_queue_text(device, analysis))
@@ -373,6 +367,15 @@ def _nothing_found(analysis: Analysis, device: DeviceCauses | None, limit: Findi
     tail = f"{busy}; {_quote(analysis)}." if measured(analysis) else f"{busy}."
     tail += _ahead(device)
     return Verdict("ok", f"OK: {'; '.join(parts)}. {tail}")
+
+
+def _sound(sound: Sound) -> str:
+    """Return why an operation can be believed although the device is idle in the trace for more than a tenth of its span."""
+    gaps = f" and in its own gaps between kernels {show_share(sound.gaps)}" if sound.gaps else ""
+    return (
+        f"`{shown_name(sound.name)}` is sound: from call to call the device is busy {show_share(sound.busy)} of the time{gaps}"
+        f" (median of {sound.calls} calls)"
+    )
 
 
 def _ahead(device: DeviceCauses) -> str:
