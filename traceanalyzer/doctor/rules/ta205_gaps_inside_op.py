@@ -157,4 +157,4 @@ def _idle_inside(analysis: Analysis, op: OpFacts, device: DeviceCauses) -> npt.N
     parts = [p[~op.clear[p]] if (~op.clear[p]).any() else p for p in (op.iterations.rows[int(i)] for i in op.worked)]
     starts = np.array([int(rows.start_ns[p].min()) for p in parts])
     ends = np.array([int(rows.end_ns[p].max()) for p in parts])
-    return device.idle_before(ends) - device.idle_before(starts)
+    return device.time_before(ends, device.is_idle) - device.time_before(starts, device.is_idle)
