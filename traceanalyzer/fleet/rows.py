@@ -20,8 +20,8 @@ from traceanalyzer.options import AnalysisOptions
 from traceanalyzer.report.build import build_report
 from traceanalyzer.report.model import LedgerRow, ReportData
 from traceanalyzer.report.ranks import RankRow, rank_collectives, rank_of, rank_rows
+from traceanalyzer.report.soundness import SOUND_BUSY
 from traceanalyzer.report.units import KernelRow, OpRow
-from traceanalyzer.report.verdict import SOUND_BUSY
 from traceanalyzer.trace.reader import read
 
 MOST = {"kernels": 5_000, "operations": 500, "steps": 200, "ledger": 5_000, "findings": 1_000, "collectives": 500_000, "devices": 1_024}  # fmt: skip

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from traceanalyzer.analysis.ledger import LedgerClass
+from traceanalyzer.analysis.ledger.membership import of_classes
 from traceanalyzer.analysis.operations import OpFacts
 from traceanalyzer.analysis.pipeline import Analysis
-from traceanalyzer.doctor.causes import DeviceCauses, of_classes
+from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.rules.ta209_device_gaps import LONG_GAP_US
 from traceanalyzer.record import record
 from traceanalyzer.trace.tables import Bool, Int64
