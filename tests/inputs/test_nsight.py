@@ -15,6 +15,7 @@ from traceanalyzer.options import ReadLimits
 from traceanalyzer.report.remarks import sentence_of
 from traceanalyzer.trace import database
 from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.file_faults import FileFault, FileNote
 from traceanalyzer.trace.launch_names import ApiClass
 from traceanalyzer.trace.reader import read
 from traceanalyzer.trace.tables import NO_ROW, Trace
@@ -209,7 +210,7 @@ def test_a_view_in_the_place_of_a_table_is_not_read(tmp_path):
     )
     trace = read(path)
     assert not len(trace.activities)
-    assert trace.meta.salvage.notes == ["views and virtual tables are not read: CUPTI_ACTIVITY_KIND_KERNEL"]
+    assert trace.meta.salvage.notes == [FileNote(FileFault.VIEWS, names=("CUPTI_ACTIVITY_KIND_KERNEL",))]
 
 
 def test_a_database_that_lacks_its_last_pages_is_incomplete(tmp_path):

@@ -31,7 +31,7 @@ ALLOWED = {
     "action": {"doctor", "report", "render", "action"},
     "commands": {"action", "trace", "analysis", "doctor", "render", "lint", "fleet", "commands", "capture", "kernels"},
 }
-EVERYONE = {"errors", "options", "interrupts", "quantities", "record", "strenum", "_version"}
+EVERYONE = {"damage_text", "errors", "options", "interrupts", "quantities", "record", "strenum", "_version"}
 
 
 def imports_of(path: Path) -> set[str]:

@@ -9,7 +9,7 @@ import pytest
 import traceanalyzer as ta
 from tests.builders import trace
 
-REASON = "kernel: outlasts its successors on an in-order stream"
+REASON = "kernel:outlasts"
 
 
 def loop(n=40, overlap=0):

@@ -7,6 +7,7 @@ A template holds ``{parameter}`` or ``{parameter:kind}``:
 - ``count`` (an integer with its thousands apart), ``often`` (once, twice, 3 times), ``plural WORD`` (``1 place``, ``3 places``)
 - ``name`` (a kernel, operator or range, cut and in backquotes), ``cause`` (the same, but plain words where the parameter ``PARAMETER_unnamed`` holds
   the class of a cause that no row names), ``unit`` (a step, a call of an operation, an iteration of some kernels)
+- ``damages`` (reasons by which rows were left out, with their numbers)
 - ``protocol`` (a timing protocol in words), ``without`` (a change of the replays in words)
 
 A part in brackets of the form ``[[... {parameter} ...]]`` is left out where one of its parameters is None or empty.
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from traceanalyzer import number_text
+from traceanalyzer.damage_text import words_of_key
 from traceanalyzer.record import record
 from traceanalyzer.trace.names import scrub_paths, short_names
 
@@ -87,6 +89,12 @@ WITHOUT = {
 """Each change of the replays as the start of a sentence on what it would be worth."""
 
 
+def _damages(listed: str) -> str:
+    """Return ``KEY=COUNT KEY=COUNT`` in words: why rows were left out, and how many."""
+    counts = (entry.rpartition("=") for entry in listed.split())
+    return "; ".join(f"{count} {words_of_key(key)}" for key, _, count in counts)
+
+
 def _unit(text: str) -> str:
     """Return ``step:``, ``call:NAME`` or ``iteration:KERNELS`` in words: what a replay says the time of."""
     kind, _, what = text.partition(":")
@@ -112,6 +120,7 @@ _KINDS: dict[str, Callable[[Any], str]] = {
     "unit": _unit,
     "protocol": lambda value: PROTOCOLS.get(value, str(value)),
     "ratio": lambda value: f"{value:.4f}",
+    "damages": _damages,
     "number": lambda value: f"{value:.3g}",
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 
+from traceanalyzer.damage_text import words_of_key
 from traceanalyzer.record import record
 from traceanalyzer.render import format as show
 from traceanalyzer.report.model import FindingRow, ReportData
@@ -404,7 +405,7 @@ def trace_lines(report: ReportData, named: bool = True) -> list[Line]:
     first, lines = lines, []
     for what, counts in (("repaired", trace.repaired), ("left out", trace.excluded)):
         if counts:
-            lines.append(f"{what}: " + "; ".join(f"{n} x {reason}" for reason, n in counts.items()))
+            lines.append(f"{what}: " + "; ".join(f"{n} x {words_of_key(reason)}" for reason, n in counts.items()))
     lines += [f"note: {n}" for n in trace.notes]
     if trace.unknown_categories:
         lines.append(

@@ -13,6 +13,7 @@ from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.idle import IdleFacts, Pause
 from traceanalyzer.analysis.kernels import KernelFacts
 from traceanalyzer.analysis.pipeline import Analysis
+from traceanalyzer.damage_text import note_sentence
 from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.rule import us
 from traceanalyzer.doctor.thresholds import all_thresholds
@@ -107,13 +108,13 @@ def _trace(analysis: Analysis, clean: Callable[[str], str]) -> model.TraceSummar
         devices=[model.DeviceRef(d.number, clean(d.name), d.owner) for d in trace.devices],
         salvaged=salvage.touched,
         incomplete=salvage.incomplete,
-        excluded={clean(k): v for k, v in sorted((d.words(), n) for d, n in salvage.excluded.items()) if v},
-        repaired={clean(k): v for k, v in sorted((d.words(), n) for d, n in salvage.repaired.items()) if v},
+        excluded={k: v for k, v in sorted((d.key(), n) for d, n in salvage.excluded.items()) if v},
+        repaired={k: v for k, v in sorted((d.key(), n) for d, n in salvage.repaired.items()) if v},
         notes=[
             clean(n)
             for n in (
                 *map(sentence_of, meta.remarks),
-                *salvage.notes,
+                *map(note_sentence, salvage.notes),
                 *([meta.sidecar_fault] if meta.sidecar_fault else []),
             )
         ],

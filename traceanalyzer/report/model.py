@@ -57,7 +57,8 @@ class DeviceRef:
 class TraceSummary:
     """The file and what it holds. ``span_us``: first launch call or device row to the last device row's end.
 
-    ``events``: elements of the events array. ``repaired``/``excluded``: events by what was wrong with them.
+    ``events``: elements of the events array. ``repaired``/``excluded``: rows by what was wrong with them, as
+    ``ROW:FAULT`` (``kernel:no_time``), or the fault of an event of any kind (``malformed``).
     ``incomplete``: the file ends before its trace does. ``resolution_us``: finest step of device times.
     ``start_ns``: absolute nanoseconds of the first device row (base time added), None without one.
     ``annotations``: events that an earlier ``traceanalyze annotate`` added; they are in no other number.

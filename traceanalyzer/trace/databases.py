@@ -5,10 +5,9 @@ from __future__ import annotations
 from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.database import Database
+from traceanalyzer.trace.file_faults import FileFault
 from traceanalyzer.trace.source import Source
 from traceanalyzer.trace.store import Store
-
-_NAMED = 3
 
 
 def decode_database(source: Source, limits: ReadLimits) -> Store:
@@ -55,10 +54,8 @@ def _with_damage(store: Store, database: Database) -> Store:
     if database.ends_at is not None:
         salvage.incomplete = True
         salvage.at(database.ends_at)
-        salvage.note(f"the database ends at byte {database.ends_at}, before the last of its pages")
+        salvage.note(FileFault.DATABASE_CUT, database.ends_at)
     missing = [name for name in database.not_stored if name.isupper()]
     if missing:
-        names = ", ".join(name[:60] for name in missing[:_NAMED])
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-        salvage.note(f"views and virtual tables are not read: {names}{more}")
+        salvage.note(FileFault.VIEWS, names=tuple(missing))
     return store

@@ -1,4 +1,4 @@
-"""Why rows and events of a file were repaired or left out: codes that programs compare, with the words that people read."""
+"""Why rows and events of a file were repaired or left out: codes that programs compare; damage_text has the words."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from traceanalyzer.strenum import StrEnum
 
 
 class RowFault(StrEnum):
-    """What is wrong with a row or an event; the value is what people read."""
+    """What is wrong with a row or an event."""
 
-    NO_TIME = "no usable time"
-    UNSET = "time and duration never set (both 0)"
-    FAR = "time more than a day from all others"
-    NEGATIVE_TIME = "negative time"
-    NO_DURATION = "no usable duration"
-    NEGATIVE_DURATION = "negative duration (never finished)"
-    LONG = "duration over a day"
-    PLACE = "a device or stream number that cannot be one"
-    MANY_DEVICES = "on one of more devices than are told apart"
-    OUTLASTS = "outlasts its successors on an in-order stream"
-    TWICE = "in the file twice"
-    CUT = "event cut off at the end of the file"
-    TOO_LARGE = "event_too_large: an event longer than --max-event-bytes"
-    TOO_DEEP = "event nested deeper than"
-    MALFORMED = "event with malformed text"
-    NO_EVENT = "not an event (no JSON object)"
-    NO_EVENT_TEXT = "text between events that is no event"
-    STRAY_COMMA = "stray comma between events"
-    NAME_BYTES = "name with bytes that are not UTF-8"
-    INNER_TRACE = "trace inside the events that cannot be read"
-    LONELY = "begin or end event without its other half"
+    NO_TIME = "no_time"
+    UNSET = "unset"
+    FAR = "far"
+    NEGATIVE_TIME = "negative_time"
+    NO_DURATION = "no_duration"
+    NEGATIVE_DURATION = "negative_duration"
+    LONG = "long"
+    PLACE = "place"
+    MANY_DEVICES = "many_devices"
+    OUTLASTS = "outlasts"
+    TWICE = "twice"
+    CUT = "cut"
+    TOO_LARGE = "event_too_large"
+    TOO_DEEP = "too_deep"
+    MALFORMED = "malformed"
+    NO_EVENT = "no_event"
+    NO_EVENT_TEXT = "no_event_text"
+    STRAY_COMMA = "stray_comma"
+    NAME_BYTES = "name_bytes"
+    INNER_TRACE = "inner_trace"
+    LONELY = "lonely"
 
 
 DURATION_FAULTS = frozenset({RowFault.NO_DURATION, RowFault.NEGATIVE_DURATION, RowFault.LONG})
@@ -43,15 +43,15 @@ class FaultyRow(StrEnum):
     KERNEL = "kernel"
     COPY = "copy"
     FILL = "fill"
-    GRAPH = "graph launch"
-    DEVICE = "device row"
-    CALL = "host call"
+    GRAPH = "graph_launch"
+    DEVICE = "device_row"
+    CALL = "host_call"
     OPERATOR = "operator"
     ANNOTATION = "annotation"
-    DEVICE_ANNOTATION = "device annotation"
-    FRAME = "Python frame"
-    OVERHEAD = "profiler overhead"
-    DEVICE_SYNC = "device sync record"
+    DEVICE_ANNOTATION = "device_annotation"
+    FRAME = "python_frame"
+    OVERHEAD = "profiler_overhead"
+    DEVICE_SYNC = "device_sync_record"
 
 
 class Damage(NamedTuple):
@@ -65,13 +65,22 @@ class Damage(NamedTuple):
     start_used: bool = False
     limit: int = 0
 
-    def words(self) -> str:
-        """Return what people read."""
-        if self.fault is RowFault.TOO_DEEP:
-            return f"{self.fault} {self.limit} (--max-depth)"
-        if self.row is None:
-            return str(self.fault)
-        if self.fault is RowFault.TWICE:
-            return f"{self.row} that is in the file twice, counted once"
-        limit = f" ({self.limit})" if self.limit else ""
-        return f"{self.row}: {self.fault}{limit}" + (", its start is used" if self.start_used else "")
+    def key(self) -> str:
+        """Return the name under which programs count it: ``ROW:FAULT``, with ``:start_used`` or ``:LIMIT`` behind it."""
+        parts = [str(self.row) if self.row else "", str(self.fault)]
+        parts += ["start_used" if self.start_used else "", str(self.limit) if self.limit else ""]
+        return ":".join(filter(None, parts))
+
+
+def damage_of(key: str) -> Damage | None:
+    """Return the damage of a key; None where it is none (a report of another version)."""
+    parts = key.split(":")
+    limit = int(parts.pop()) if len(parts[-1]) < 12 and parts[-1].isascii() and parts[-1].isdigit() else 0
+    start_used = parts[-1:] == ["start_used"] and bool(parts.pop())
+    row = parts[0] if len(parts) == 2 else None
+    if len(parts) not in (1, 2) or parts[-1] not in _FAULTS or (row is not None and row not in _ROWS):
+        return None
+    return Damage(RowFault(parts[-1]), FaultyRow(row) if row else None, start_used, limit)
+
+
+_FAULTS, _ROWS = frozenset(map(str, RowFault)), frozenset(map(str, FaultyRow))

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import field
 
 from traceanalyzer.record import record
+from traceanalyzer.trace.file_faults import FileFault, FileNote
 from traceanalyzer.trace.row_faults import Damage
 
 
@@ -16,7 +17,7 @@ class Salvage:
     Attributes:
         repaired: events kept after repair, by what was wrong.
         excluded: rows left out of every number, by reason. Counts of rows, not of bytes.
-        notes: sentences about the file as a whole, in order of discovery.
+        notes: faults of the file as a whole, in order of discovery.
         incomplete: the file ends before its trace does; numbers cover the part that is there.
         device_rows_left_out: kernels, copies and fills that are in the file and in no number; they are in ``excluded`` too.
         first_offset: byte offset (after decompression) of the first damage, or None.
@@ -24,7 +25,7 @@ class Salvage:
 
     repaired: Counter[Damage] = field(default_factory=Counter)
     excluded: Counter[Damage] = field(default_factory=Counter)
-    notes: list[str] = field(default_factory=list)
+    notes: list[FileNote] = field(default_factory=list)
     incomplete: bool = False
     device_rows_left_out: int = 0
     first_offset: int | None = None
@@ -34,10 +35,11 @@ class Salvage:
         if self.first_offset is None or offset < self.first_offset:
             self.first_offset = offset
 
-    def note(self, sentence: str) -> None:
-        """Add a sentence once."""
-        if sentence not in self.notes:
-            self.notes.append(sentence)
+    def note(self, fault: FileFault, byte: int = 0, number: int = 0, names: tuple[str, ...] = ()) -> None:
+        """Add a fault of the file once."""
+        found = FileNote(fault, byte, number, names)
+        if found not in self.notes:
+            self.notes.append(found)
 
     @property
     def touched(self) -> bool:

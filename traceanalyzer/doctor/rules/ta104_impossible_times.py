@@ -56,7 +56,7 @@ _NO_NUMBERS = (FaultyRow.OPERATOR, FaultyRow.ANNOTATION, FaultyRow.DEVICE_ANNOTA
 """Rows that label others and are in no number themselves."""
 
 EARLY = "{early:count} of {launches:plural launch} start on the device before they were called, by up to {skew_ns:time}: the clocks differ by at least that. "
-EXCLUDED = "Rows left out of every number because their time cannot be true: {reasons}."
+EXCLUDED = "Rows left out of every number because their time cannot be true: {reasons:damages}."
 
 
 def _copies(behind: float) -> tuple[dict[str, Any], ...]:
@@ -181,14 +181,14 @@ class ImpossibleTimes(Rule):
 
     def _left_out(self, analysis: Analysis) -> list[Finding]:
         excluded = {
-            damage.words(): n
+            damage.key(): n
             for damage, n in analysis.trace.meta.salvage.excluded.items()
             if n and damage.row is not None and damage.row not in _NO_NUMBERS
         }
         device = analysis.trace.meta.salvage.device_rows_left_out
         if not excluded:
             return []
-        listed = "; ".join(f"{n} {reason}" for reason, n in sorted(excluded.items()))
+        listed = " ".join(f"{reason}={n}" for reason, n in sorted(excluded.items()))
         return [
             self.say(
                 "device-left-out" if device else "left-out", Severity.WARNING if device else Severity.NOTE, Grade.PROVEN, WHOLE_TRACE, {"reasons": listed},

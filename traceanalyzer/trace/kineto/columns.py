@@ -14,6 +14,7 @@ from msgspec import DecodeError, Raw, Struct, ValidationError
 
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.categories import DEVICE_KINDS, RowKind, kind_of
+from traceanalyzer.trace.file_faults import FileFault
 from traceanalyzer.trace.flows import Ends
 from traceanalyzer.trace.frames import FrameBatch
 from traceanalyzer.trace.intel.lanes import GPU_OP
@@ -263,7 +264,7 @@ class Columns:
         except (DecodeError, RecursionError):
             self.salvage.excluded[Damage(RowFault.INNER_TRACE)] += 1
             return
-        self.salvage.note("events held whole traces; their events were taken")
+        self.salvage.note(FileFault.TRACES_IN_EVENTS)
         self.add([r for r in rows if not bytes(r.traceEvents)])
 
     def _add_metadata(self, row: LooseRow) -> None:

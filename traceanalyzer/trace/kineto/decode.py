@@ -10,11 +10,12 @@ from itertools import chain
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.ahead import read_ahead
 from traceanalyzer.trace.cores import processes
+from traceanalyzer.trace.file_faults import FileFault
 from traceanalyzer.trace.kineto.columns import Columns, new_store
 from traceanalyzer.trace.kineto.crew import Crew, WorkerLost
 from traceanalyzer.trace.kineto.fields import keep_fields
 from traceanalyzer.trace.kineto.finish import finish
-from traceanalyzer.trace.kineto.own_events import TRAILER_MISSING, gzip_note, restore
+from traceanalyzer.trace.kineto.own_events import restore
 from traceanalyzer.trace.kineto.part import DecodedPart, Merger, PartReader
 from traceanalyzer.trace.kineto.row_decoder import Batch
 from traceanalyzer.trace.kineto.stream import EventStream
@@ -49,10 +50,10 @@ def decode(source: Source, pieces: Iterator[bytes], limits: ReadLimits) -> Store
             else:
                 merger.add(*found)
     if source.cut_short and not salvage.incomplete:
-        salvage.note(TRAILER_MISSING)
+        salvage.note(FileFault.GZIP_TRAILER)
     elif source.damaged_at is not None:
         salvage.incomplete = True
-        salvage.note(gzip_note(source.damaged_at))
+        salvage.note(FileFault.GZIP_DAMAGED, source.damaged_at)
     restore(columns.own_record, salvage)
     store = columns.store
     store.chrome_json = True

@@ -12,9 +12,9 @@ import msgspec
 from msgspec import DecodeError, Raw
 
 from traceanalyzer.options import ReadLimits
+from traceanalyzer.trace.file_faults import FileFault
 from traceanalyzer.trace.kineto.boundaries import EVENTS_KEY
 from traceanalyzer.trace.kineto.one_value import State, look, mended_field
-from traceanalyzer.trace.kineto.own_events import too_large_note
 from traceanalyzer.trace.kineto.text_window import TextWindow, close_of
 from traceanalyzer.trace.possessive import compiled
 from traceanalyzer.trace.salvage import Salvage
@@ -110,7 +110,7 @@ class Fields:
         if state is State.LONG:
             self._drop()
             self._salvage.at(text.base)
-            self._salvage.note(too_large_note("a field beside the events", text.base, self._limit))
+            self._salvage.note(FileFault.FIELD_TOO_LARGE, text.base, self._limit)
             return None if text.skip_value() else Stop.CUT_INSIDE
         # Damaged or too deep: it is mended where it closes, which is before the events if they follow.
         self._drop()

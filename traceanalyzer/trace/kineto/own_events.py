@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import DecodeError, Struct
 
+from traceanalyzer.trace.file_faults import FileFault
 from traceanalyzer.trace.row_faults import Damage, RowFault
 from traceanalyzer.trace.salvage import Salvage
 
@@ -17,22 +18,6 @@ RECORD_NAME = "traceanalyzer_annotations"
 """Name of the first of our events in an annotated trace: its arguments are a :class:`Record`."""
 
 RECORD_VERSION = 1
-
-FOOTER_CUT = "the file ends inside the fields behind the events"
-FIELDS_DAMAGED = "the fields beside the events are damaged and were not read"
-
-
-def gzip_note(compressed_byte: int) -> str:
-    """Return the sentence for a gzip stream that breaks off."""
-    return f"the gzip data is damaged or cut off at compressed byte {compressed_byte}"
-
-
-TRAILER_MISSING = "the gzip trailer is missing; the trace in it is whole, nothing of it was lost"
-
-
-def too_large_note(what: str, byte: int, limit: int) -> str:
-    """Return the sentence for text that is longer than anything read may be."""
-    return f"event_too_large: {what} at byte {byte} is longer than {limit} bytes and was not read (--max-event-bytes)"
 
 
 class Record(Struct, omit_defaults=True):
@@ -71,14 +56,14 @@ def restore(text: bytes, salvage: Salvage) -> None:
         salvage.excluded[Damage(RowFault.CUT)] += 1
     if record.stray_comma:
         salvage.repaired[Damage(RowFault.STRAY_COMMA)] += 1
-    for said, sentence in (
-        (record.footer_cut, FOOTER_CUT),
-        (record.fields_damaged, FIELDS_DAMAGED),
-        (record.trailer_missing, TRAILER_MISSING),
+    for recorded, fault in (
+        (record.footer_cut, FileFault.FOOTER_CUT),
+        (record.fields_damaged, FileFault.FIELDS_DAMAGED),
+        (record.trailer_missing, FileFault.GZIP_TRAILER),
     ):
-        if said:
-            salvage.note(sentence)
+        if recorded:
+            salvage.note(fault)
     if record.gzip_byte is not None and 0 <= record.gzip_byte < 1 << 62:
-        salvage.note(gzip_note(record.gzip_byte))
+        salvage.note(FileFault.GZIP_DAMAGED, record.gzip_byte)
     if record.damaged_byte is not None and 0 <= record.damaged_byte < 1 << 62:
         salvage.at(record.damaged_byte)

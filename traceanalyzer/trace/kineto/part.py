@@ -15,6 +15,7 @@ from msgspec import DecodeError, Raw
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.record import record
 from traceanalyzer.trace.categories import RowKind
+from traceanalyzer.trace.file_faults import FileNote
 from traceanalyzer.trace.frames import FrameBatch
 from traceanalyzer.trace.kineto.columns import Columns, parse_config
 from traceanalyzer.trace.kineto.ids import id_text
@@ -54,7 +55,7 @@ class DecodedPart:
     own_record: bytes
     repaired: Counter[Damage]
     excluded: Counter[Damage]
-    notes: list[str]
+    notes: list[FileNote]
 
 
 class _Recorder(Store):
@@ -140,7 +141,7 @@ class Merger:
         salvage.repaired.update(part.repaired)
         salvage.excluded.update(part.excluded)
         for note in part.notes:
-            salvage.note(note)
+            salvage.note(*note)
         columns.own_record = columns.own_record or part.own_record
         columns.gpu_op_pids |= part.gpu_op_pids
         _first_by_text(columns.process_names, part.process_names)

@@ -21,8 +21,9 @@ from traceanalyzer.errors import OptionError
 from traceanalyzer.options import ReadLimits
 from traceanalyzer.trace.ahead import read_ahead
 from traceanalyzer.trace.categories import RowKind, kind_of
+from traceanalyzer.trace.file_faults import FileFault, FileNote
 from traceanalyzer.trace.kineto.decimal_times import column_to_ns
-from traceanalyzer.trace.kineto.own_events import FIELDS_DAMAGED, FOOTER_CUT, Record
+from traceanalyzer.trace.kineto.own_events import Record
 from traceanalyzer.trace.kineto.repair import decode_text
 from traceanalyzer.trace.kineto.rows import TAGGED, LooseRow
 from traceanalyzer.trace.kineto.stream import EventStream
@@ -143,8 +144,8 @@ class Splice:
         seen.record = Record(
             incomplete=salvage.incomplete or damaged is not None,
             event_cut=salvage.excluded[Damage(RowFault.CUT)] > 0,
-            footer_cut=FOOTER_CUT in salvage.notes,
-            fields_damaged=ending.footer == "damaged" and FIELDS_DAMAGED in salvage.notes,
+            footer_cut=FileNote(FileFault.FOOTER_CUT) in salvage.notes,
+            fields_damaged=ending.footer == "damaged" and FileNote(FileFault.FIELDS_DAMAGED) in salvage.notes,
             stray_comma=ending.stray_comma,
             gzip_byte=damaged,
             trailer_missing=trailer_missing,

@@ -15,17 +15,13 @@ from msgspec.json import Decoder
 
 from traceanalyzer.errors import TraceFormatError
 from traceanalyzer.options import ReadLimits
+from traceanalyzer.trace.file_faults import FileFault
 from traceanalyzer.trace.kineto import boundaries
 from traceanalyzer.trace.kineto.crew import Crew
 from traceanalyzer.trace.kineto.ending import Ending
 from traceanalyzer.trace.kineto.field_reader import Fields, Stop
 from traceanalyzer.trace.kineto.handed_out import HandedOut
 from traceanalyzer.trace.kineto.one_value import Resync, State, decode_event, error_byte, look
-from traceanalyzer.trace.kineto.own_events import (
-    FIELDS_DAMAGED,
-    FOOTER_CUT,
-    too_large_note,
-)  # fmt: skip
 from traceanalyzer.trace.kineto.row_decoder import Batch, RowDecoder
 from traceanalyzer.trace.kineto.rows import LooseRow
 from traceanalyzer.trace.kineto.text_window import TextWindow
@@ -51,7 +47,6 @@ _NARROWEST = 1 << 10
 _LONGEST_PAUSE = 32
 """Events that are read one by one, at the most, before the next guess that several are sound."""
 _WRONG_GUESSES = 4
-_HEADER_DAMAGED = "the part of the file before the events is damaged; the device names may be missing"
 _BROKEN = (Stop.DAMAGED, Stop.CUT, Stop.CUT_INSIDE)
 _RECORD_AGAIN = "give the Chrome JSON that torch.profiler's export_chrome_trace wrote"
 
@@ -118,8 +113,8 @@ class EventStream:
             stop = fields.read(until_events=True)
             if stop in _BROKEN and text.skip_to(boundaries.EVENTS_KEY):
                 # A damaged header: take the first thing that looks like the events.
-                salvage.note(_HEADER_DAMAGED)
-                salvage.note(FIELDS_DAMAGED)
+                salvage.note(FileFault.HEADER_DAMAGED)
+                salvage.note(FileFault.FIELDS_DAMAGED)
                 salvage.at(begin - 1)
                 text.consume(text.data.index(b":") + 1)
                 text.skip_blanks()
@@ -148,7 +143,7 @@ class EventStream:
                     offset=text.base,
                     hint="unwrap the file",
                 )
-            salvage.note("traceEvents held another whole trace; it was unwrapped")
+            salvage.note(FileFault.TRACE_IN_TRACE)
             text.consume(1)
 
     def _refuse_object(self, stop: Stop, begin: int) -> None:
@@ -175,7 +170,7 @@ class EventStream:
         while not (inner := text.data[1:most].lstrip()) and len(text.data) < most and text.more():
             pass
         if inner[:1] == b"{":
-            self.salvage.note("the events were in a list inside a list; the inner list was taken")
+            self.salvage.note(FileFault.LIST_IN_LIST)
             self._lists += 1
             text.consume(1)
         elif inner[:1] == b"[":
@@ -378,7 +373,7 @@ class EventStream:
         """Drop the value that begins the text and does not end within the limit; False where the file ends in it."""
         text, limit = self._text, self._limits.max_event_bytes
         self.salvage.at(text.base)
-        self.salvage.note(too_large_note("an event", text.base, limit))
+        self.salvage.note(FileFault.EVENT_TOO_LARGE, text.base, limit)
         begin = text.base
         sound = look(text, 0, limit)[0] is State.LONG
         if text.skip_value() if sound else text.skip_to(boundaries.EVENT_START):
@@ -403,7 +398,7 @@ class EventStream:
         if not self._is_object:
             length, _ = text.rest(b" \t\r\n\0]")
             if length:
-                salvage.note(f"{length} bytes behind the end of the trace were not read")
+                salvage.note(FileFault.BYTES_BEHIND, number=length)
             return
         begin = text.base
         fields = Fields(text, self._limits, salvage)
@@ -416,10 +411,10 @@ class EventStream:
             salvage.at(text.base + len(text.data))
             ending.footer = "damaged" if damaged else "open"
             if fields.number:
-                salvage.note(FOOTER_CUT)
+                salvage.note(FileFault.FOOTER_CUT)
         if damaged:
             salvage.at(begin)
-            salvage.note(FIELDS_DAMAGED)
+            salvage.note(FileFault.FIELDS_DAMAGED)
         if not damaged or stop is Stop.CLOSED:  # an annotated copy keeps these fields, so its report has them, too
             for key, value in fields.found.items():
                 self.top.setdefault(key, value)
@@ -427,4 +422,4 @@ class EventStream:
             return
         length, _ = text.rest(b" \t\r\n\0}")
         if length:
-            salvage.note(f"{length} bytes behind the end of the trace were not read")
+            salvage.note(FileFault.BYTES_BEHIND, number=length)
