@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.bench.fake_runner import Runner
 from tests.bench.test_bench_renderers import SPEEDS
-from tests.browser.test_accessibility import PAPER, axe  # noqa: F401 - a fixture
+from tests.browser.test_accessibility import PAPER
 from tests.fleet.jobs import write_job
 from tests.render.test_sheets import HOSTILE, query, recording
 from traceanalyzer.api import ranks
@@ -50,17 +48,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_axe_finds_nothing(browser, tmp_path: Path, axe: str, pages: dict[str, str], kind: str, scheme: str):  # noqa: F811
-    path = tmp_path / "page.html"
-    path.write_text(pages[kind], encoding="utf-8")
-    context = browser.new_context(bypass_csp=True, color_scheme=scheme, viewport={"width": 1200, "height": 900})
-    page = context.new_page()
-    page.goto(path.as_uri())
-    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-    page.add_script_tag(content=axe)
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    context.close()
-    assert [(v["id"], [n["target"] for n in v["nodes"]][:3]) for v in found["violations"]] == []
+def test_axe_finds_nothing(open_page, violations, pages: dict[str, str], kind: str, scheme: str):
+    assert violations(open_page(pages[kind], scheme=scheme, policy=False)) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
