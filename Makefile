@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 TRACE ?= samples/cpu_bound_loop.json
 CHECK ?= gpu-check
 
+# Compiled modules are kept: without them each of the hundreds of processes of the tests would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: report test browser lint types docs samples screenshots bench gpu-check gpu-check-wheels clean
 
 # Installs the analyser alone (seconds, no torch) and reports on TRACE.
@@ -13,8 +16,11 @@ report: $(VENV)/.analyser
 	@$(BIN)/traceanalyze report "$(TRACE)" || [ $$? -eq 3 ]
 
 # Installs all extras and runs lint, types and the whole suite; a file of tests stays in one process, which makes its fixtures once.
-test: $(VENV)/.all browser lint types
-	$(BIN)/python -m pytest -q -n auto --dist loadfile
+# Types are checked while the tests run; their order is that of the files, so that no long one is left for the end.
+test: $(VENV)/.all browser lint
+	@$(MAKE) --no-print-directory types >$(VENV)/types.log 2>&1 & types=$$!; \
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder; suite=$$?; \
+	wait $$types; types=$$?; echo; cat $(VENV)/types.log; [ $$suite -eq 0 ] && [ $$types -eq 0 ]
 
 # A browser for the tests of the HTML pages, where it can be had: without one they skip and say so.
 browser:
@@ -72,8 +78,7 @@ $(VENV)/.analyser: setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.all: setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[all]'
-	$(BIN)/python -m compileall -q traceanalyzer
+	$(BIN)/pip install -q --no-compile --disable-pip-version-check -c constraints.txt -e '.[all]'
 	@touch $@ $(VENV)/.analyser
 
 clean:

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -64,6 +65,15 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory):
+    """What the capture of a program left in its folder."""
+    where = tmp_path_factory.mktemp("earlier")
+    (where / "train.py").write_text(TRAINING, encoding="utf-8")
+    assert run(where, "-o", "out", "--", "train.py", "3").returncode == 3
+    return where / "out"
+
+
 def run(folder, *words):
     command = [sys.executable, "-m", "traceanalyzer", "capture", "--iters", "10", "--budget", "5", *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, env=dict(os.environ))
@@ -101,11 +111,11 @@ def test_a_wrong_function_is_struck_through_and_exits_one(folder):
         ("leaves", "crashed", "status 0"),
         ("crashes", "crashed", "SIGSEGV"),
         ("cuda", "needs_gpu", "CUDA"),
-        ("hangs", "timed_out", "5 s"),
+        ("hangs", "timed_out", "3 s"),
     ],
 )
 def test_a_function_that_misbehaves_is_one_line_and_exit_four(folder, function, kind, says):
-    result = run(folder, f"fns.py:{function}", "-o", "out", *(["--timeout", "5"] if function == "hangs" else []))
+    result = run(folder, f"fns.py:{function}", "-o", "out", *(["--timeout", "3"] if function == "hangs" else []))
     line = error_line(result)
     assert result.returncode == 4 and kind in line and says in line
 
@@ -151,7 +161,7 @@ def test_a_script_that_fails_keeps_its_trace(folder):
 
 
 def test_json_is_the_report_alone(folder):
-    result = run(folder, "fns.py:good", "-o", "out", "--format", "json")
+    result = run(folder, "fns.py:good", "-o", "out", "--format", "json", "--protocols", "wall_sync_once")
     report = json.loads(result.stdout)
     assert report["schema"] == "traceanalyzer.report/1" and report["capture"]["operations"][0]["name"] == "good"
 
@@ -165,16 +175,16 @@ def test_code_that_changes_the_working_directory_leaves_its_files_where_they_wer
 
 
 @pytest.mark.parametrize(("words", "code"), [(["fns.py:goood"], 2), (["fns.py:leaves"], 4), (["--", "nothing.py"], 2)])
-def test_what_an_earlier_capture_left_is_neither_shown_nor_called_kept_nor_lost(folder, words, code):
-    assert run(folder, "-o", "out", "--", "train.py", "3").returncode == 3
+def test_what_an_earlier_capture_left_is_neither_shown_nor_called_kept_nor_lost(folder, earlier, words, code):
+    shutil.copytree(earlier, folder / "out")
     result = run(folder, "-o", "out", *words)
     assert result.returncode == code and not result.stdout
     assert "kept" not in error_line(result) and "wrote" not in result.stderr
     assert (folder / "out" / "trace.json.gz").is_file()
 
 
-def test_a_script_that_is_killed_shows_no_report_of_another(folder):
-    assert run(folder, "-o", "out", "--", "train.py", "3").returncode == 3
+def test_a_script_that_is_killed_shows_no_report_of_another(folder, earlier):
+    shutil.copytree(earlier, folder / "out")
     (folder / "dies.py").write_text("import os\nos._exit(3)\n", encoding="utf-8")
     result = run(folder, "-o", "out", "--", "dies.py")
     assert result.returncode == 4 and not result.stdout and "kept" not in error_line(result)
