@@ -22,7 +22,8 @@ from traceanalyzer.analysis.pipeline import analyse
 from traceanalyzer.trace.reader import read
 
 SAMPLES = ["samples/cpu_bound_loop.json", "samples/sync_in_loop.json", "samples/do_bench_clear.json"]
-REAL = shared_files("traces/*.json.gz")
+# without the three largest: they hold more rows than the others, and none of another kind
+REAL = sorted(shared_files("traces/*.json.gz"), key=lambda path: path.stat().st_size)[:-3]
 CAUSES = 1_000_000
 """Tracks from here on show why a device idles."""
 

@@ -129,16 +129,20 @@ def open_page(windows: Windows, tmp_path: Path) -> Iterator[Callable[..., Any]]:
 
 @pytest.fixture(scope="session")
 def violations() -> Callable[[Any], list[Any]]:
-    """Return a function that has axe look at a page opened with ``policy=False``: what it finds, with the first places."""
+    """Return a function that has axe look at a page opened with ``policy=False``: what it finds, with the first places.
+
+    Without names of rules it looks for everything.
+    """
     found = find_spec("axe_playwright_python")
     if found is None or not found.submodule_search_locations:
         pytest.skip("axe-playwright-python is not installed: pip install -e '.[test]'")
     axe = (Path(found.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8")
 
-    def look(page: Any) -> list[Any]:
+    def look(page: Any, *rules: str) -> list[Any]:
         page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
         page.add_script_tag(content=axe)
-        told = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        only = f", runOnly: {list(rules)}" if rules else ""
+        told = page.evaluate(f"axe.run(document, {{resultTypes: ['violations']{only}}})")
         return [(v["id"], [n["target"] for n in v["nodes"]][:3]) for v in told["violations"]]
 
     return look

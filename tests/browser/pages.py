@@ -36,10 +36,10 @@ def place(page: Any, at_us: float, kind: str = "stream") -> tuple[float, float]:
 
 def until(page: Any, expression: str) -> None:
     """Wait for an expression to hold. Playwright's own waiting evaluates texts inside the page, which its policy forbids."""
-    for _ in range(100):
+    for _ in range(500):
         if page.evaluate(expression):
             return
-        page.wait_for_timeout(50)
+        page.wait_for_timeout(10)
     raise AssertionError(f"never true: {expression}")
 
 

@@ -35,7 +35,8 @@ def test_axe_finds_nothing(open_page, violations, cpu_bound, compared, kind, sch
         page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
         page.mouse.click(*place(page, 1245))
         assert page.locator("#timeline .panel").is_visible()
-    assert violations(page) == []
+    # colours are all that differs in the dark
+    assert violations(page, *(["color-contrast"] if scheme == "dark" else [])) == []
 
 
 def colours(scheme: str) -> dict[str, str]:

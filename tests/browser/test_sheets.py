@@ -49,7 +49,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_axe_finds_nothing(open_page, violations, pages: dict[str, str], kind: str, scheme: str):
-    assert violations(open_page(pages[kind], scheme=scheme, policy=False)) == []
+    # colours are all that differs in the dark
+    rules = ["color-contrast"] if scheme == "dark" else []
+    assert violations(open_page(pages[kind], scheme=scheme, policy=False), *rules) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

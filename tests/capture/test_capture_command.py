@@ -161,7 +161,7 @@ def test_a_script_that_fails_keeps_its_trace(folder):
 
 
 def test_json_is_the_report_alone(folder):
-    result = run(folder, "fns.py:good", "-o", "out", "--format", "json", "--protocols", "wall_sync_once")
+    result = run(folder, "fns.py:good", "-o", "out", "--format", "json", "--protocols", "profiler_self_time")
     report = json.loads(result.stdout)
     assert report["schema"] == "traceanalyzer.report/1" and report["capture"]["operations"][0]["name"] == "good"
 

@@ -140,7 +140,7 @@ MOST_MEMORY = 4
 def test_no_input_takes_four_times_the_memory_of_a_sound_one(write, kind):
     size, make = KINDS[kind]
     # no more than 256 devices are told apart: what they take does not grow with the file
-    text = make(3 * size if kind in ("devices", "processes") else size // 8)
+    text = make(2 * size if kind in ("devices", "processes") else size // 12)
     path, sound = write(text), write(sound_text(len(text)), "sound.json")
     peak_bytes(write(make(max(1, size // 80)), "little.json"))  # what is loaded and compiled once
     assert peak_bytes(path) < MOST_MEMORY * peak_bytes(sound)
