@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.rule import RuleBase
 from traceanalyzer.record import record
@@ -32,8 +33,8 @@ class PairExample:
 class ComparisonRule(RuleBase):
     """One rule on a comparison; documented and tested like every rule."""
 
-    pair_positive: ClassVar[tuple[PairExample, ...]]
-    pair_negative: ClassVar[tuple[PairExample, ...]]
+    pair_positive: ClassVar[Examples[PairExample]]
+    pair_negative: ClassVar[Examples[PairExample]]
 
     @abstractmethod
     def check_pair(self, compared: Compared) -> list[Finding] | Abstained:

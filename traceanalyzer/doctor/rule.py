@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Cost, Finding, Param, SeenRow, Severity
 from traceanalyzer.doctor.message import Message, sentence, short, show_us
 from traceanalyzer.doctor.subject import Subject
@@ -71,8 +72,8 @@ class RuleBase(ABC):
 class Rule(RuleBase):
     """One rule on one trace."""
 
-    positive: ClassVar[tuple[Example, ...]]
-    negative: ClassVar[tuple[Example, ...]]
+    positive: ClassVar[Examples[Example]]
+    negative: ClassVar[Examples[Example]]
 
     @abstractmethod
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html as _html
 import re
 import textwrap
 import unicodedata
@@ -126,7 +125,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 def code_spans(text: str) -> str:
     """Return our own sentence as HTML, escaped, with text in backquotes as code; a number keeps its unit on its line."""
-    parts = _html.escape(text, quote=True).split("`")
+    parts = _quoted(text).split("`")
     if len(parts) % 2 == 0:  # a backquote without a second one is text
         parts[-2:] = ["`".join(parts[-2:])]
     return "".join(f"<code>{part}</code>" if i % 2 else tied(part, "&nbsp;") for i, part in enumerate(parts))
@@ -134,4 +133,10 @@ def code_spans(text: str) -> str:
 
 def html(text: str, limit: int = MAX_TEXT) -> str:
     """Return the text escaped for HTML content and quoted attributes."""
-    return _html.escape(terminal(text, limit), quote=True)
+    return _quoted(terminal(text, limit))
+
+
+def _quoted(text: str) -> str:
+    import html  # a report on a terminal needs none of it
+
+    return html.escape(text, quote=True)

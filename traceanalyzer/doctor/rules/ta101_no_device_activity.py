@@ -30,6 +30,7 @@ from typing import ClassVar
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import kernel, launch
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.recording import record_device
@@ -81,10 +82,14 @@ class NoDeviceActivity(Rule):
             + LEFT_OUT,
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("launches were called and not one device row came back", (launch(0, 1), launch(12, 2), launch(24, 3))),
+    positive = Examples(
+        lambda: (
+            Example(
+                "launches were called and not one device row came back", (launch(0, 1), launch(12, 2), launch(24, 3))
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("one kernel is there", (launch(0, 1), kernel(6, 5, 1))),)
+    negative = Examples(lambda: (Example("one kernel is there", (launch(0, 1), kernel(6, 5, 1))),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Fire on a trace, or a selection, without device rows."""

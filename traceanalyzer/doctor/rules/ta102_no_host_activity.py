@@ -30,6 +30,7 @@ from typing import ClassVar
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import kernel, launch
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.recording import record_host
@@ -56,15 +57,17 @@ class NoHostActivity(Rule):
             "[[ ({notes})]]. " + HOST_NUMBERS,
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("kernels alone", tuple(kernel(10 * i, 4, i + 1) for i in range(5))),
-        Example(
-            "every record carries the same id",
-            tuple(e for i in range(4) for e in (launch(10 * i, 5), kernel(10 * i + 4, 3, 5))),
-            allows=("TA103",),
-        ),
+    positive = Examples(
+        lambda: (
+            Example("kernels alone", tuple(kernel(10 * i, 4, i + 1) for i in range(5))),
+            Example(
+                "every record carries the same id",
+                tuple(e for i in range(4) for e in (launch(10 * i, 5), kernel(10 * i + 4, 3, 5))),
+                allows=("TA103",),
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("a linked kernel", (launch(0, 1), kernel(6, 5, 1))),)
+    negative = Examples(lambda: (Example("a linked kernel", (launch(0, 1), kernel(6, 5, 1))),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Fire when device rows are there and none of them is linked."""

@@ -35,6 +35,7 @@ from typing import ClassVar
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import call, kernel, launch
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.recording import skip_first
@@ -72,23 +73,25 @@ class LostRecords(Rule):
             + UNLINKED_TEXT,
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "the first two kernel records are missing",
-            tuple(launch(100 * i, i + 1) for i in range(6))
-            + tuple(kernel(100 * i + 8, 30, i + 1) for i in range(2, 6)),
-            allows=("TA201", "TA202"),
-        ),
-        Example(
-            "rows in the middle have no launch",
-            (launch(0, 1), kernel(6, 5, 1), kernel(20, 5, 99), launch(30, 2), kernel(36, 5, 2)),
-            allows=(
-                "TA202",
-                "TA211",
+    positive = Examples(
+        lambda: (
+            Example(
+                "the first two kernel records are missing",
+                tuple(launch(100 * i, i + 1) for i in range(6))
+                + tuple(kernel(100 * i + 8, 30, i + 1) for i in range(2, 6)),
+                allows=("TA201", "TA202"),
             ),
-        ),
+            Example(
+                "rows in the middle have no launch",
+                (launch(0, 1), kernel(6, 5, 1), kernel(20, 5, 99), launch(30, 2), kernel(36, 5, 2)),
+                allows=(
+                    "TA202",
+                    "TA211",
+                ),
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
+    negative = Examples(lambda: (
         Example("a fill of zero bytes puts nothing on the stream", (launch(0, 1), kernel(6, 5, 1), call(20, 1, "cudaMemsetAsync", 2))),
         Example(
             "launches recorded into a graph ran nothing",
@@ -97,7 +100,7 @@ class LostRecords(Rule):
                 call(30, 1, "cudaStreamEndCapture"),
             ),
         ),
-    )  # fmt: skip
+    ))  # fmt: skip
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Fire on lost launches and on device rows without a launch."""

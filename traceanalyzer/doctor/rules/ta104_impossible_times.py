@@ -39,6 +39,7 @@ from traceanalyzer.analysis.clocks import ClockState
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import kernel, launch, memcpy
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.recording import record_warm
@@ -95,26 +96,30 @@ class ImpossibleTimes(Rule):
             "the times of one of the two are wrong, and with them busy and idle time.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "the device clock is 3 us ahead",
-            tuple(e for i in range(4) for e in (launch(20 * i + 10, i + 1), kernel(20 * i + 7, 8, i + 1))),
-            allows=("TA201", "TA202"),
-        ),
-        Example(
-            "a kernel record was never filled in",
-            (launch(1e6, 1), kernel(1e6 + 6, 5, 1), launch(1e6 + 20, 2), kernel(0, 0, 2)),
-            allows=("TA103", "TA105"),
-        ),
-        Example(
-            "a copy begins 50 us before the kernel before it on its stream ends",
-            _copies(-50),
-            allows=("TA604", "TA210", "TA311"),
-        ),
+    positive = Examples(
+        lambda: (
+            Example(
+                "the device clock is 3 us ahead",
+                tuple(e for i in range(4) for e in (launch(20 * i + 10, i + 1), kernel(20 * i + 7, 8, i + 1))),
+                allows=("TA201", "TA202"),
+            ),
+            Example(
+                "a kernel record was never filled in",
+                (launch(1e6, 1), kernel(1e6 + 6, 5, 1), launch(1e6 + 20, 2), kernel(0, 0, 2)),
+                allows=("TA103", "TA105"),
+            ),
+            Example(
+                "a copy begins 50 us before the kernel before it on its stream ends",
+                _copies(-50),
+                allows=("TA604", "TA210", "TA311"),
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example("copies after their kernels", _copies(1)),
-        Example("half a microsecond early is the alignment's precision", (launch(10, 1), kernel(9.5, 5, 1))),
+    negative = Examples(
+        lambda: (
+            Example("copies after their kernels", _copies(1)),
+            Example("half a microsecond early is the alignment's precision", (launch(10, 1), kernel(9.5, 5, 1))),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

@@ -37,6 +37,7 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.recording import close_window
@@ -61,15 +62,21 @@ class CutWindow(Rule):
             "The last {behind:plural launch} have no device row and no synchronise follows them: the profiler stopped while the device worked.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "launches after the last kernel record",
-            (*loop(12, 40, 45), launch(3000, 900), launch(3040, 901)),
-            allows=("TA103",),
-        ),
+    positive = Examples(
+        lambda: (
+            Example(
+                "launches after the last kernel record",
+                (*loop(12, 40, 45), launch(3000, 900), launch(3040, 901)),
+                allows=("TA103",),
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example("a synchronise closes the window", (*loop(12, 40, 45), call(2000, 50, "cudaDeviceSynchronize", 900))),
+    negative = Examples(
+        lambda: (
+            Example(
+                "a synchronise closes the window", (*loop(12, 40, 45), call(2000, 50, "cudaDeviceSynchronize", 900))
+            ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

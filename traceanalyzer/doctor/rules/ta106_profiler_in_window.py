@@ -36,6 +36,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.causes import Family, causes
 from traceanalyzer.doctor.example import kernel, launch, loop, overhead
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.ledger_rule import cost_numbers, cost_params
 from traceanalyzer.doctor.message import Message
@@ -83,17 +84,17 @@ class ProfilerInWindow(Rule):
             "{top_count:plural idle interval}, {top_longest_ns:time} at most. Without the profiler the run does not lose this time; medians do not hold it.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "the launches stop for a buffer request of 3 ms, and the device with them",
-            (*_stopped(3000), overhead("Activity Buffer Request", 203, 3000)),
-            allows=("TA201", "TA202", "TA203", "TA205", "TA211", "TA504", "TA501"),
-        ),
-        Example("a buffer request of 3 ms", (*loop(20, 40, 50), overhead("Activity Buffer Request", 1290, 3000))),
+    positive = Examples(
+        lambda: (
+            Example(
+                "the launches stop for a buffer request of 3 ms, and the device with them",
+                (*_stopped(3000), overhead("Activity Buffer Request", 203, 3000)),
+                allows=("TA201", "TA202", "TA203", "TA205", "TA211", "TA504", "TA501"),
+            ),
+            Example("a buffer request of 3 ms", (*loop(20, 40, 50), overhead("Activity Buffer Request", 1290, 3000))),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example("a short flush", (*loop(60, 40, 50), overhead("Buffer Flush", 1290, 4))),
-    )
+    negative = Examples(lambda: (Example("a short flush", (*loop(60, 40, 50), overhead("Buffer Flush", 1290, 4))),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

@@ -35,6 +35,7 @@ from traceanalyzer.doctor.example import (
     kernel,
     launch,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
@@ -56,15 +57,15 @@ class HeavyInstrumentation(Rule):
             "The profiler recorded {recorded}, which slows the host: dispatch here is longer than in an unprofiled run; device times are valid.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "Python frames in the trace",
-            (launch(0, 1), kernel(6, 5, 1), call(0, 9, "module.py(3): step", category="python_function")),
-        ),
+    positive = Examples(
+        lambda: (
+            Example(
+                "Python frames in the trace",
+                (launch(0, 1), kernel(6, 5, 1), call(0, 9, "module.py(3): step", category="python_function")),
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example("CPU and CUDA activities alone", (launch(0, 1), kernel(6, 5, 1))),
-    )
+    negative = Examples(lambda: (Example("CPU and CUDA activities alone", (launch(0, 1), kernel(6, 5, 1))),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

@@ -32,6 +32,7 @@ from traceanalyzer.doctor.example import (
     kernel,
     launch,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
@@ -53,18 +54,20 @@ class MixedTrace(Rule):
             "The trace holds work of {devices:plural device} ({labels}) launched by {processes:plural process}; each is judged by itself and nothing is averaged over them.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "two devices",
-            (
-                launch(0, 1),
-                kernel(6, 5, 1),
-                launch(10, 2),
-                {**kernel(16, 5, 2), "pid": 1, "args": {"device": 1, "stream": 7, "correlation": 2}},
+    positive = Examples(
+        lambda: (
+            Example(
+                "two devices",
+                (
+                    launch(0, 1),
+                    kernel(6, 5, 1),
+                    launch(10, 2),
+                    {**kernel(16, 5, 2), "pid": 1, "args": {"device": 1, "stream": 7, "correlation": 2}},
+                ),
             ),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("one device", (launch(0, 1), kernel(6, 5, 1))),)
+    negative = Examples(lambda: (Example("one device", (launch(0, 1), kernel(6, 5, 1))),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

@@ -42,6 +42,7 @@ from traceanalyzer.analysis.queue import Grade, QueueState
 from traceanalyzer.doctor.captured import unprofiled_dispatch_ns
 from traceanalyzer.doctor.causes import DeviceCauses, Family, causes
 from traceanalyzer.doctor.example import kernel, launch, loop
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Param, SeenRow, Severity
 from traceanalyzer.doctor.ledger_rule import WORTH, cost_params
 from traceanalyzer.doctor.measured import measured
@@ -108,28 +109,32 @@ class CpuBoundQueue(Rule):
             "CPU-bound queue",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("a 10 us kernel every 40 us", loop(12, 40, 10), allows=("TA202",)),
-        Example(
-            "replays of a short graph every 100 us",
-            tuple(
-                e
-                for i in range(4)
-                for e in (
-                    launch(100 * i, i + 1, 9, "cudaGraphLaunch"),
-                    *(kernel(100 * i + 20 + 12 * j, 11, i + 1, f"node_{j}") for j in range(4)),
-                )
+    positive = Examples(
+        lambda: (
+            Example("a 10 us kernel every 40 us", loop(12, 40, 10), allows=("TA202",)),
+            Example(
+                "replays of a short graph every 100 us",
+                tuple(
+                    e
+                    for i in range(4)
+                    for e in (
+                        launch(100 * i, i + 1, 9, "cudaGraphLaunch"),
+                        *(kernel(100 * i + 20 + 12 * j, 11, i + 1, f"node_{j}") for j in range(4)),
+                    )
+                ),
+                allows=("TA202", "TA206"),
             ),
-            allows=("TA202", "TA206"),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example("a 3 us kernel on a queue that stays full", loop(40, 2, 3)),
-        Example(
-            "a synchronise in every iteration empties the queue: another cause",
-            loop(12, 20, 10, sync=6.0),
-            allows=("TA202",),
-        ),
+    negative = Examples(
+        lambda: (
+            Example("a 3 us kernel on a queue that stays full", loop(40, 2, 3)),
+            Example(
+                "a synchronise in every iteration empties the queue: another cause",
+                loop(12, 20, 10, sync=6.0),
+                allows=("TA202",),
+            ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

@@ -41,6 +41,7 @@ from traceanalyzer.analysis.kernels import KernelFacts, populations
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import loop
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
@@ -86,11 +87,13 @@ class EventReadingMisleads(Rule):
             + LIMITS,
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("a 4 us kernel every 12 us", loop(12, 12, 4), allows=("TA201",)),
-        Example("a synchronise before each call makes it the sum", loop(12, 20, 10, sync=6.0), allows=("TA301",)),
+    positive = Examples(
+        lambda: (
+            Example("a 4 us kernel every 12 us", loop(12, 12, 4), allows=("TA201",)),
+            Example("a synchronise before each call makes it the sum", loop(12, 20, 10, sync=6.0), allows=("TA301",)),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("a backlog sets the reading to the kernel", loop(40, 10, 35)),)
+    negative = Examples(lambda: (Example("a backlog sets the reading to the kernel", loop(40, 10, 35)),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Fire once, for all kernels whose reading misleads."""

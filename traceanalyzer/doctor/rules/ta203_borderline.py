@@ -35,6 +35,7 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
@@ -67,24 +68,26 @@ class Borderline(Rule):
             "the profiler, which slows the host, may decide which of the two leads.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "every third launch is late",
-            tuple(
-                e
-                for i in range(30)
-                for e in (
-                    launch(60 * (i // 3) + 16 * (i % 3), i + 1),
-                    kernel(60 * (i // 3) + 4 + 18 * (i % 3), 18, i + 1),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "every third launch is late",
+                tuple(
+                    e
+                    for i in range(30)
+                    for e in (
+                        launch(60 * (i // 3) + 16 * (i % 3), i + 1),
+                        kernel(60 * (i // 3) + 4 + 18 * (i % 3), 18, i + 1),
+                    )
+                ),
+                allows=(
+                    "TA202",
+                    "TA211",
+                ),
             ),
-            allows=(
-                "TA202",
-                "TA211",
-            ),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("dispatch far below the kernel", loop(40, 10, 30)),)
+    negative = Examples(lambda: (Example("dispatch far below the kernel", loop(40, 10, 30)),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

@@ -39,6 +39,7 @@ from traceanalyzer.doctor.example import (
     loop,
     overhead,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
@@ -72,14 +73,16 @@ class QueueFull(Rule):
             "intervals there measure the device, not dispatch. They are left out of the steady dispatch.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("the profiler says so", (*loop(8, 10, 30), overhead("Command Buffer Full", 1020, 4))),
+    positive = Examples(
+        lambda: (Example("the profiler says so", (*loop(8, 10, 30), overhead("Command Buffer Full", 1020, 4))),)
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "a slow launch behind a queue that is deep but not full",
-            (*loop(40, 10, 35), launch(1400, 99, 60), kernel(2404, 35, 99)),
-        ),
+    negative = Examples(
+        lambda: (
+            Example(
+                "a slow launch behind a queue that is deep but not full",
+                (*loop(40, 10, 35), launch(1400, 99, 60), kernel(2404, 35, 99)),
+            ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

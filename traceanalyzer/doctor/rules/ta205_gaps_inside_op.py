@@ -40,6 +40,7 @@ from traceanalyzer.doctor.example import (
     kernel,
     launch,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
@@ -70,42 +71,46 @@ class GapsInsideOp(Rule):
             "A span or an event pair would count the gaps.",
         )
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "three kernels 7 us apart",
-            tuple(
-                e
-                for i in range(6)
-                for j, (k, n) in enumerate(((2, "cast"), (20, "gemm"), (3, "epilogue")))
-                for e in (
-                    launch(100 * i + 7 * j, 10 * i + j + 1),
-                    kernel(100 * i + (10, 17, 42)[j], k, 10 * i + j + 1, n),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "three kernels 7 us apart",
+                tuple(
+                    e
+                    for i in range(6)
+                    for j, (k, n) in enumerate(((2, "cast"), (20, "gemm"), (3, "epilogue")))
+                    for e in (
+                        launch(100 * i + 7 * j, 10 * i + j + 1),
+                        kernel(100 * i + (10, 17, 42)[j], k, 10 * i + j + 1, n),
+                    )
+                ),
+                allows=(
+                    "TA201",
+                    "TA202",
+                    "TA406",
+                    "TA504",
+                    "TA501",
+                    "TA203",
+                    "TA209",
+                ),
             ),
-            allows=(
-                "TA201",
-                "TA202",
-                "TA406",
-                "TA504",
-                "TA501",
-                "TA203",
-                "TA209",
-            ),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "two kernels back to back",
-            tuple(
-                e
-                for i in range(6)
-                for j in range(2)
-                for e in (
-                    launch(40 * i + 5 * j, 10 * i + j + 1),
-                    kernel(60 + 61 * i + 30.5 * j, 30, 10 * i + j + 1, f"k{j}"),
-                )
+    negative = Examples(
+        lambda: (
+            Example(
+                "two kernels back to back",
+                tuple(
+                    e
+                    for i in range(6)
+                    for j in range(2)
+                    for e in (
+                        launch(40 * i + 5 * j, 10 * i + j + 1),
+                        kernel(60 + 61 * i + 30.5 * j, 30, 10 * i + j + 1, f"k{j}"),
+                    )
+                ),
             ),
-        ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

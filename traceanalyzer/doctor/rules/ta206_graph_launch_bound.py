@@ -34,6 +34,7 @@ from traceanalyzer.doctor.example import (
     kernel,
     launch,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
@@ -63,32 +64,36 @@ class GraphLaunchBound(Rule):
             "Events around the loop read the launch.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "replays of a short graph every 100 us",
-            tuple(
-                e
-                for i in range(4)
-                for e in (
-                    launch(100 * i, i + 1, 9, "cudaGraphLaunch"),
-                    *(kernel(100 * i + 20 + 12 * j, 11, i + 1, f"node_{j}") for j in range(4)),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "replays of a short graph every 100 us",
+                tuple(
+                    e
+                    for i in range(4)
+                    for e in (
+                        launch(100 * i, i + 1, 9, "cudaGraphLaunch"),
+                        *(kernel(100 * i + 20 + 12 * j, 11, i + 1, f"node_{j}") for j in range(4)),
+                    )
+                ),
+                allows=("TA201", "TA202", "TA205"),
             ),
-            allows=("TA201", "TA202", "TA205"),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "a graph longer than its launch interval",
-            tuple(
-                e
-                for i in range(6)
-                for e in (
-                    launch(100 * i, i + 1, 9, "cudaGraphLaunch"),
-                    *(kernel(20 + 482 * i + 120 * j, 119, i + 1, f"node_{j}") for j in range(4)),
-                )
+    negative = Examples(
+        lambda: (
+            Example(
+                "a graph longer than its launch interval",
+                tuple(
+                    e
+                    for i in range(6)
+                    for e in (
+                        launch(100 * i, i + 1, 9, "cudaGraphLaunch"),
+                        *(kernel(20 + 482 * i + 120 * j, 119, i + 1, f"node_{j}") for j in range(4)),
+                    )
+                ),
             ),
-        ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

@@ -38,6 +38,7 @@ from traceanalyzer.doctor.example import (
     kernel,
     launch,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
@@ -63,41 +64,45 @@ class FlushTooShort(Rule):
             "an event pair behind the clear still holds host time.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "a 16 us clear before an 8 us kernel, 46 us of host time",
-            tuple(
-                e
-                for i in range(8)
-                for e in (
-                    *fill(60 * i, 60 * i + 4, 16, 10 * i + 1),
-                    launch(60 * i + 44, 10 * i + 2),
-                    kernel(60 * i + 48, 8, 10 * i + 2),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "a 16 us clear before an 8 us kernel, 46 us of host time",
+                tuple(
+                    e
+                    for i in range(8)
+                    for e in (
+                        *fill(60 * i, 60 * i + 4, 16, 10 * i + 1),
+                        launch(60 * i + 44, 10 * i + 2),
+                        kernel(60 * i + 48, 8, 10 * i + 2),
+                    )
+                ),
+                allows=(
+                    "TA201",
+                    "TA202",
+                    "TA505",
+                    "TA205",
+                    "TA211",
+                    "TA302",
+                ),
             ),
-            allows=(
-                "TA201",
-                "TA202",
-                "TA505",
-                "TA205",
-                "TA211",
-                "TA302",
-            ),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "a clear that outlasts the host",
-            tuple(
-                e
-                for i in range(8)
-                for e in (
-                    *fill(50 * i, 94.2 * i + 6, 85, 10 * i + 1),
-                    launch(50 * i + 40, 10 * i + 2),
-                    kernel(94.2 * i + 91.1, 9, 10 * i + 2),
-                )
+    negative = Examples(
+        lambda: (
+            Example(
+                "a clear that outlasts the host",
+                tuple(
+                    e
+                    for i in range(8)
+                    for e in (
+                        *fill(50 * i, 94.2 * i + 6, 85, 10 * i + 1),
+                        launch(50 * i + 40, 10 * i + 2),
+                        kernel(94.2 * i + 91.1, 9, 10 * i + 2),
+                    )
+                ),
             ),
-        ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

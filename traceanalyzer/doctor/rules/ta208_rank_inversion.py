@@ -40,6 +40,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
 from traceanalyzer.doctor.example import Event, captured, host_range, kernel, launch, loop
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
 from traceanalyzer.doctor.message import PROTOCOLS, Message, sentence
 from traceanalyzer.doctor.rule import Example, Rule
@@ -132,24 +133,30 @@ class RankInversion(Rule, ComparisonRule):
         )
         for code, text in SENTENCES.items()
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "two operations of one capture, of the same inputs",
-            _two_calls(),
-            ("TA201", "TA202"),
-            sidecar=lambda: _same_inputs(True),
-        ),
+    positive = Examples(
+        lambda: (
+            Example(
+                "two operations of one capture, of the same inputs",
+                _two_calls(),
+                ("TA201", "TA202"),
+                sidecar=lambda: _same_inputs(True),
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example("two operations that nothing says do the same", _two_calls()),
-        Example("two operations of different inputs", _two_calls(), sidecar=lambda: _same_inputs(False)),
+    negative = Examples(
+        lambda: (
+            Example("two operations that nothing says do the same", _two_calls()),
+            Example("two operations of different inputs", _two_calls(), sidecar=lambda: _same_inputs(False)),
+        )
     )
-    pair_positive: ClassVar[tuple[PairExample, ...]] = (
-        PairExample("a quicker kernel behind a slower dispatch", loop(40, 20, 14), loop(40, 40, 10)),
+    pair_positive = Examples(
+        lambda: (PairExample("a quicker kernel behind a slower dispatch", loop(40, 20, 14), loop(40, 40, 10)),)
     )
-    pair_negative: ClassVar[tuple[PairExample, ...]] = (
-        PairExample("a quicker kernel, the same dispatch", loop(40, 20, 14), loop(40, 20, 10)),
-        PairExample("quicker kernel and dispatch", loop(40, 40, 14), loop(40, 20, 10)),
+    pair_negative = Examples(
+        lambda: (
+            PairExample("a quicker kernel, the same dispatch", loop(40, 20, 14), loop(40, 20, 10)),
+            PairExample("quicker kernel and dispatch", loop(40, 40, 14), loop(40, 20, 10)),
+        )
     )
 
     def check_pair(self, compared: Compared) -> list[Finding] | Abstained:

@@ -38,6 +38,7 @@ from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import kernel, launch
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Finding, Param, Severity
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
@@ -84,8 +85,8 @@ class DeviceGaps(LedgerRule):
         )
     }
     causes = (LedgerClass.DEVICE_GAP, LedgerClass.INSIDE_LAUNCH)
-    positive: ClassVar[tuple[Example, ...]] = (Example("8 us between queued kernels of 10 us", _queued(8)),)
-    negative: ClassVar[tuple[Example, ...]] = (Example("back to back", _queued(0)),)
+    positive = Examples(lambda: (Example("8 us between queued kernels of 10 us", _queued(8)),))
+    negative = Examples(lambda: (Example("back to back", _queued(0)),))
 
     def severity(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Severity:
         """Return a warning where most of the time is in gaps longer than a device's usual one."""

@@ -35,6 +35,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.advice import Advice
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import kernel, launch
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
@@ -80,10 +81,10 @@ class DeviceWait(LedgerRule):
     }
     causes = (LedgerClass.DEVICE_WAIT,)
     grade: ClassVar[Grade] = Grade.DERIVED
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("each kernel starts 300 us after its call", _held_back(300), allows=("TA201", "TA202")),
+    positive = Examples(
+        lambda: (Example("each kernel starts 300 us after its call", _held_back(300), allows=("TA201", "TA202")),)
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("a launch takes 4 us", _held_back(4)),)
+    negative = Examples(lambda: (Example("a launch takes 4 us", _held_back(4)),))
 
     def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
         """Return the finding of one device; it says so where the trace holds nothing that the work could have waited for."""

@@ -33,6 +33,7 @@ from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.causes import DeviceCauses, Family
 from traceanalyzer.doctor.example import cpu_op, kernel, launch
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy, cost_numbers, cost_params
 from traceanalyzer.doctor.message import Message
@@ -122,18 +123,20 @@ class HostLate(LedgerRule):
             "busy {busy:share}.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("operators of 60 us between kernels of 10 us, in bursts", _bursts(60), allows=("TA202", "TA205")),
-        Example(
-            "each graph launch takes 300 us",
-            _slow_calls(300),
-            allows=("TA202", "TA205"),
-        ),
-        Example(
-            "each second launch comes when the device has just become idle", _ping_pong(), allows=("TA202", "TA205")
-        ),
+    positive = Examples(
+        lambda: (
+            Example("operators of 60 us between kernels of 10 us, in bursts", _bursts(60), allows=("TA202", "TA205")),
+            Example(
+                "each graph launch takes 300 us",
+                _slow_calls(300),
+                allows=("TA202", "TA205"),
+            ),
+            Example(
+                "each second launch comes when the device has just become idle", _ping_pong(), allows=("TA202", "TA205")
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("the host is far ahead", _bursts(3)),)
+    negative = Examples(lambda: (Example("the host is far ahead", _bursts(3)),))
 
     def mask(self, device: DeviceCauses) -> Bool:
         """Return the segments of the family dispatch."""

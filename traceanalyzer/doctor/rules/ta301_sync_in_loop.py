@@ -36,6 +36,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import call, loop
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Finding, Param
 from traceanalyzer.doctor.ledger_rule import (
     EXCEPTIONS,
@@ -73,17 +74,23 @@ class SyncInLoop(LedgerRule):
             + ".",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "a synchronise after each call", loop(12, 20, 10, sync=6.0), allows=("TA202", "TA406", "TA504", "TA501")
-        ),
+    positive = Examples(
+        lambda: (
+            Example(
+                "a synchronise after each call", loop(12, 20, 10, sync=6.0), allows=("TA202", "TA406", "TA504", "TA501")
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example("one synchronise after the loop", (*loop(12, 12, 10), call(1200, 10, "cudaDeviceSynchronize", 999))),
-        Example(
-            "the host waits for the step before, with the next one queued",
-            (*loop(40, 12, 30), *(call(1003 + 12 * i, 5, "cudaEventSynchronize", 900 + i) for i in range(1, 30))),
-        ),
+    negative = Examples(
+        lambda: (
+            Example(
+                "one synchronise after the loop", (*loop(12, 12, 10), call(1200, 10, "cudaDeviceSynchronize", 999))
+            ),
+            Example(
+                "the host waits for the step before, with the next one queued",
+                (*loop(40, 12, 30), *(call(1003 + 12 * i, 5, "cudaEventSynchronize", 900 + i) for i in range(1, 30))),
+            ),
+        )
     )
 
     def mask(self, device: DeviceCauses) -> Bool:

@@ -40,6 +40,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.advice import Advice
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import call, cpu_op, kernel, launch, loop, memcpy
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Finding, Param
 from traceanalyzer.doctor.ledger_rule import (
     EXCEPTIONS,
@@ -93,52 +94,61 @@ class HiddenSync(LedgerRule):
             "{waits:plural idle interval} of up to {top_longest_ns:time}[[, {kinds}]].",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "inputs from pageable memory in each iteration",
-            tuple(
-                e
-                for i in range(6)
-                for e in (
-                    *memcpy(300 * i + 4, 300 * i + 10, 200, 10 * i + 1, 210),
-                    launch(300 * i + 240, 10 * i + 2),
-                    kernel(300 * i + 250, 10, 10 * i + 2),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "inputs from pageable memory in each iteration",
+                tuple(
+                    e
+                    for i in range(6)
+                    for e in (
+                        *memcpy(300 * i + 4, 300 * i + 10, 200, 10 * i + 1, 210),
+                        launch(300 * i + 240, 10 * i + 2),
+                        kernel(300 * i + 250, 10, 10 * i + 2),
+                    )
+                ),
+                allows=("TA201", "TA202", "TA406", "TA504", "TA501", "TA203", "TA205", "TA211", "TA311"),
             ),
-            allows=("TA201", "TA202", "TA406", "TA504", "TA501", "TA203", "TA205", "TA211", "TA311"),
-        ),
-        Example(
-            "a value is read in each step",
-            tuple(
-                e
-                for i in range(8)
-                for e in (
-                    launch(300 * i, 10 * i + 1),
-                    kernel(300 * i + 5, 100, 10 * i + 1),
-                    cpu_op("aten::item", 300 * i + 20, 100),
-                    *memcpy(300 * i + 22, 300 * i + 106, 2, 10 * i + 2, 3, "DtoH (Device -> Pageable)"),
-                    call(300 * i + 26, 90, "cudaStreamSynchronize", 10 * i + 3),
-                )
+            Example(
+                "a value is read in each step",
+                tuple(
+                    e
+                    for i in range(8)
+                    for e in (
+                        launch(300 * i, 10 * i + 1),
+                        kernel(300 * i + 5, 100, 10 * i + 1),
+                        cpu_op("aten::item", 300 * i + 20, 100),
+                        *memcpy(300 * i + 22, 300 * i + 106, 2, 10 * i + 2, 3, "DtoH (Device -> Pageable)"),
+                        call(300 * i + 26, 90, "cudaStreamSynchronize", 10 * i + 3),
+                    )
+                ),
+                allows=("TA201", "TA202", "TA205", "TA211", "TA301"),
             ),
-            allows=("TA201", "TA202", "TA205", "TA211", "TA301"),
-        ),
-        Example(
-            "the host works for 3 to 6 ms on each result, of changing work, before it launches again",
-            tuple(
-                e
-                for i, (at, kernels) in enumerate(((0, 3), (4000, 5), (9000, 2), (13_000, 7), (19_500, 4), (23_000, 6)))
-                for e in (
-                    *(launch(at + 4 * k, 100 * i + k + 1) for k in range(kernels)),
-                    *(kernel(at + 6 + 50 * k, 50, 100 * i + k + 1, f"part_{k}") for k in range(kernels)),
-                    *memcpy(
-                        at + 32, at + 8 + 50 * kernels, 2, 100 * i + 90, 50 * kernels - 20, "DtoH (Device -> Pageable)"
-                    ),
-                )
+            Example(
+                "the host works for 3 to 6 ms on each result, of changing work, before it launches again",
+                tuple(
+                    e
+                    for i, (at, kernels) in enumerate(
+                        ((0, 3), (4000, 5), (9000, 2), (13_000, 7), (19_500, 4), (23_000, 6))
+                    )
+                    for e in (
+                        *(launch(at + 4 * k, 100 * i + k + 1) for k in range(kernels)),
+                        *(kernel(at + 6 + 50 * k, 50, 100 * i + k + 1, f"part_{k}") for k in range(kernels)),
+                        *memcpy(
+                            at + 32,
+                            at + 8 + 50 * kernels,
+                            2,
+                            100 * i + 90,
+                            50 * kernels - 20,
+                            "DtoH (Device -> Pageable)",
+                        ),
+                    )
+                ),
+                allows=("TA201", "TA202", "TA205", "TA211", "TA301", "TA308", "TA406", "TA507", "TA203"),
             ),
-            allows=("TA201", "TA202", "TA205", "TA211", "TA301", "TA308", "TA406", "TA507", "TA203"),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
+    negative = Examples(lambda: (
         Example("one copy before the loop", (*memcpy(0, 10, 200, 900, 210), *loop(40, 12, 15))),
         Example(
             "a copy whose call returns long before it runs",
@@ -152,7 +162,7 @@ class HiddenSync(LedgerRule):
                 )
             ),
         ),
-    )  # fmt: skip
+    ))  # fmt: skip
 
     def parts(self, device: DeviceCauses) -> list[Bool]:
         """Return the segments behind waits for a copy or a value, and those inside copy calls: each has its own cost and its own end."""

@@ -39,6 +39,7 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
@@ -88,23 +89,29 @@ class BlockingLaunches(Rule):
             "The capture ran with {switch}: every launch call waits until its kernel ends, so that host and device take turns and every interval is their sum.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "launch calls of 60 us around kernels of 52",
-            tuple(e for i in range(12) for e in (launch(100 * i, i + 1, 60), kernel(100 * i + 5, 52, i + 1))),
-            allows=("TA201", "TA202"),
-        ),
-        Example(
-            "the capture saw the switch set",
-            loop(40, 10, 30),
-            sidecar=lambda: captured(environment={"CUDA_LAUNCH_BLOCKING": "1"}),
-        ),
+    positive = Examples(
+        lambda: (
+            Example(
+                "launch calls of 60 us around kernels of 52",
+                tuple(e for i in range(12) for e in (launch(100 * i, i + 1, 60), kernel(100 * i + 5, 52, i + 1))),
+                allows=("TA201", "TA202"),
+            ),
+            Example(
+                "the capture saw the switch set",
+                loop(40, 10, 30),
+                sidecar=lambda: captured(environment={"CUDA_LAUNCH_BLOCKING": "1"}),
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example("launch calls that return at once", loop(40, 10, 30)),
-        Example(
-            "the switch set to 0", loop(40, 10, 30), sidecar=lambda: captured(environment={"CUDA_LAUNCH_BLOCKING": "0"})
-        ),
+    negative = Examples(
+        lambda: (
+            Example("launch calls that return at once", loop(40, 10, 30)),
+            Example(
+                "the switch set to 0",
+                loop(40, 10, 30),
+                sidecar=lambda: captured(environment={"CUDA_LAUNCH_BLOCKING": "0"}),
+            ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

@@ -39,6 +39,7 @@ from traceanalyzer.doctor.example import (
     kernel,
     launch,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import LEAST_CALLS, is_timer_name, timed_range
 from traceanalyzer.doctor.message import Message
@@ -86,41 +87,49 @@ class NoClosingSync(Rule):
             "inside: its length is enqueue time. From its start to the last kernel's end it is {elapsed_ns:time} ({factor:times}).",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "six launches in 60 us, kernels for 510",
-            (
-                host_range("timed", 0, 60),
-                *(e for i in range(6) for e in (launch(10 * i, i + 1), kernel(6 + 86 * i, 85, i + 1))),
-                call(70, 453, "cudaDeviceSynchronize", 900),
+    positive = Examples(
+        lambda: (
+            Example(
+                "six launches in 60 us, kernels for 510",
+                (
+                    host_range("timed", 0, 60),
+                    *(e for i in range(6) for e in (launch(10 * i, i + 1), kernel(6 + 86 * i, 85, i + 1))),
+                    call(70, 453, "cudaDeviceSynchronize", 900),
+                ),
             ),
-        ),
-        Example(
-            "a timer around each launch, without a synchronise",
-            tuple(
-                e
-                for i in range(8)
-                for e in (host_range("timed", 40 * i, 30), launch(40 * i + 5, i + 1), kernel(11 + 300 * i, 299, i + 1))
+            Example(
+                "a timer around each launch, without a synchronise",
+                tuple(
+                    e
+                    for i in range(8)
+                    for e in (
+                        host_range("timed", 40 * i, 30),
+                        launch(40 * i + 5, i + 1),
+                        kernel(11 + 300 * i, 299, i + 1),
+                    )
+                ),
             ),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "a range that labels a phase",
-            (
-                host_range("forward", 0, 60),
-                *(e for i in range(6) for e in (launch(10 * i, i + 1), kernel(6 + 86 * i, 85, i + 1))),
-                call(70, 453, "cudaDeviceSynchronize", 900),
+    negative = Examples(
+        lambda: (
+            Example(
+                "a range that labels a phase",
+                (
+                    host_range("forward", 0, 60),
+                    *(e for i in range(6) for e in (launch(10 * i, i + 1), kernel(6 + 86 * i, 85, i + 1))),
+                    call(70, 453, "cudaDeviceSynchronize", 900),
+                ),
             ),
-        ),
-        Example(
-            "a synchronise inside the range",
-            (
-                host_range("timed", 0, 530),
-                *(e for i in range(6) for e in (launch(10 * i, i + 1), kernel(6 + 86 * i, 85, i + 1))),
-                call(70, 453, "cudaDeviceSynchronize", 900),
+            Example(
+                "a synchronise inside the range",
+                (
+                    host_range("timed", 0, 530),
+                    *(e for i in range(6) for e in (launch(10 * i, i + 1), kernel(6 + 86 * i, 85, i + 1))),
+                    call(70, 453, "cudaDeviceSynchronize", 900),
+                ),
             ),
-        ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

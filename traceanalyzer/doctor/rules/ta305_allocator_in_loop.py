@@ -35,6 +35,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import call, kernel, launch, loop
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy, cost_numbers, cost_params
 from traceanalyzer.doctor.message import Message
@@ -86,30 +87,32 @@ class AllocatorInLoop(LedgerRule):
             "tries again.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "cudaMalloc and cudaFree around each launch",
-            tuple(
-                e
-                for i in range(6)
-                for e in (
-                    call(500 * i, 280, "cudaMalloc", 900 + i),
-                    launch(500 * i + 285, i + 1),
-                    kernel(500 * i + 292, 25, i + 1),
-                    call(500 * i + 300, 150, "cudaFree", 950 + i),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "cudaMalloc and cudaFree around each launch",
+                tuple(
+                    e
+                    for i in range(6)
+                    for e in (
+                        call(500 * i, 280, "cudaMalloc", 900 + i),
+                        launch(500 * i + 285, i + 1),
+                        kernel(500 * i + 292, 25, i + 1),
+                        call(500 * i + 300, 150, "cudaFree", 950 + i),
+                    )
+                ),
+                allows=("TA201", "TA202", "TA406", "TA504", "TA501", "TA211"),
             ),
-            allows=("TA201", "TA202", "TA406", "TA504", "TA501", "TA211"),
-        ),
-        Example("twelve cudaFree in a row", _storm(12), allows=("TA211",)),
+            Example("twelve cudaFree in a row", _storm(12), allows=("TA211",)),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
+    negative = Examples(lambda: (
         Example("an allocation before the loop", (call(0, 280, "cudaMalloc", 900), *loop(12, 12, 10))),
         Example(
             "allocations that a full queue hides",
             (*loop(40, 10, 60), *(call(1003 + 10 * i, 6, "cudaMalloc", 900 + i) for i in range(1, 30))),
         ),
-    )  # fmt: skip
+    ))  # fmt: skip
 
     def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
         """Return the finding of one device."""

@@ -30,6 +30,7 @@ from typing import Any, ClassVar
 
 from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.doctor.example import host_range, kernel, launch
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.remedies import loader_of
@@ -72,19 +73,23 @@ class DataLoading(LedgerRule):
         )
     }
     causes = (LedgerClass.DATA_LOADING,)
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "each step waits 500 us for its batch",
-            _steps(8, 500, host_range("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 490)),
-            allows=("TA201", "TA202", "TA205", "TA211"),
-        ),
-    )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "batches are there ahead of the device",
-            tuple(
-                e | {"ts": e["ts"] / 4} if e["cat"] == "user_annotation" else e
-                for e in (*_steps(8, 2), host_range("enumerate(DataLoader)", 0, 40))
+    positive = Examples(
+        lambda: (
+            Example(
+                "each step waits 500 us for its batch",
+                _steps(8, 500, host_range("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 490)),
+                allows=("TA201", "TA202", "TA205", "TA211"),
             ),
-        ),
+        )
+    )
+    negative = Examples(
+        lambda: (
+            Example(
+                "batches are there ahead of the device",
+                tuple(
+                    e | {"ts": e["ts"] / 4} if e["cat"] == "user_annotation" else e
+                    for e in (*_steps(8, 2), host_range("enumerate(DataLoader)", 0, 40))
+                ),
+            ),
+        )
     )

@@ -36,6 +36,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.advice import Advice
 from traceanalyzer.doctor.causes import LEAST_POLLS, DeviceCauses
 from traceanalyzer.doctor.example import call, kernel, launch
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy, cost_numbers, cost_params
 from traceanalyzer.doctor.message import Message
@@ -75,10 +76,12 @@ class Polling(LedgerRule):
             "empty each time.",
         )
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("a query every 20 us until the kernel is done", _polling(True), allows=("TA201", "TA202", "TA211")),
+    positive = Examples(
+        lambda: (
+            Example("a query every 20 us until the kernel is done", _polling(True), allows=("TA201", "TA202", "TA211")),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("launches ahead, no questions", _polling(False)),)
+    negative = Examples(lambda: (Example("launches ahead, no questions", _polling(False)),))
 
     def mask(self, device: DeviceCauses) -> Bool:
         """Return the segments of polling."""

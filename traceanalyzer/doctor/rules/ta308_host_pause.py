@@ -33,6 +33,7 @@ from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import kernel, launch
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Finding, Severity
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy, cost_numbers, cost_params
 from traceanalyzer.doctor.message import Message
@@ -80,17 +81,19 @@ class HostPause(LedgerRule):
             "sound, a mean is not.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "one pause of 50 ms among short gaps",
-            _paused(50_000),
-            allows=(
-                "TA201",
-                "TA202",
+    positive = Examples(
+        lambda: (
+            Example(
+                "one pause of 50 ms among short gaps",
+                _paused(50_000),
+                allows=(
+                    "TA201",
+                    "TA202",
+                ),
             ),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("gaps that are alike", _paused(0)),)
+    negative = Examples(lambda: (Example("gaps that are alike", _paused(0)),))
 
     def mask(self, device: DeviceCauses) -> Bool:
         """Return the segments of the few long pauses."""

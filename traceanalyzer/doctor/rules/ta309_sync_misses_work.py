@@ -35,6 +35,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.analysis.ranges import user_ranges
 from traceanalyzer.doctor.example import call, host_range, kernel, launch
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, SeenRow, Severity
 from traceanalyzer.doctor.measured import measured, timed_range
 from traceanalyzer.doctor.message import Message
@@ -76,21 +77,23 @@ class SyncMissesWork(Rule):
             "lasts {range_ns:time}, its work runs until {tail_ns:time} after that. A clock around it reads enqueue time.",
         )
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "the synchronise waits for another device",
-            _timed(1),
-            allows=(
-                "TA108",
-                "TA209",
-                "TA501",
-                "TA202",
-                "TA211",
-                "TA301",
+    positive = Examples(
+        lambda: (
+            Example(
+                "the synchronise waits for another device",
+                _timed(1),
+                allows=(
+                    "TA108",
+                    "TA209",
+                    "TA501",
+                    "TA202",
+                    "TA211",
+                    "TA301",
+                ),
             ),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("the synchronise waits for the work", _timed(0)),)
+    negative = Examples(lambda: (Example("the synchronise waits for the work", _timed(0)),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

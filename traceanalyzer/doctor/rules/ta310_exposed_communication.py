@@ -33,6 +33,7 @@ from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import kernel, launch
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
@@ -90,10 +91,8 @@ class ExposedCommunication(LedgerRule):
         ),
     }
     causes = (LedgerClass.COMMUNICATION,)
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("an all-reduce after each step", _with_all_reduce(200), allows=("TA202",)),
-    )
-    negative: ClassVar[tuple[Example, ...]] = (Example("the all-reduce runs beside compute", _with_all_reduce(-90)),)
+    positive = Examples(lambda: (Example("an all-reduce after each step", _with_all_reduce(200), allows=("TA202",)),))
+    negative = Examples(lambda: (Example("the all-reduce runs beside compute", _with_all_reduce(-90)),))
 
     def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
         """Return the finding of one device; where one call is most of the cost, of that call."""

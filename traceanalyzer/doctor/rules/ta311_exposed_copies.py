@@ -34,6 +34,7 @@ from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import kernel, launch, memcpy
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Severity
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.measured import measured
@@ -89,12 +90,12 @@ class ExposedCopies(LedgerRule):
             "{top:cause} {top_ns:time} in {top_count:plural stretch} of up to {top_longest_ns:time}[[, {second:cause} {second_ns:time}]].",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("each step copies, then computes", _steps(False), allows=("TA201", "TA202", "TA203", "TA210")),
+    positive = Examples(
+        lambda: (
+            Example("each step copies, then computes", _steps(False), allows=("TA201", "TA202", "TA203", "TA210")),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example("the next copy runs meanwhile", _steps(True), allows=("TA604",)),
-    )
+    negative = Examples(lambda: (Example("the next copy runs meanwhile", _steps(True), allows=("TA604",)),))
 
     def mask(self, device: DeviceCauses) -> Bool:
         """Return the segments in which the device does nothing but copy from or to elsewhere; none where it hardly computes."""

@@ -30,6 +30,7 @@ from typing import Any, ClassVar
 
 from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.doctor.example import cpu_op, kernel, launch, loop
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.remedies import compiled_before_of
@@ -61,20 +62,25 @@ class CompileInWindow(LedgerRule):
             "{top_ns:time}[[, {second:cause} {second_ns:time}]][[, {third:cause} {third_ns:time}]].",
         )
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "an autotuner in the middle",
-            _compiled("CachingAutotuner.benchmark_all_configs"),
-            allows=(
-                "TA201",
-                "TA202",
-                "TA211",
+    positive = Examples(
+        lambda: (
+            Example(
+                "an autotuner in the middle",
+                _compiled("CachingAutotuner.benchmark_all_configs"),
+                allows=(
+                    "TA201",
+                    "TA202",
+                    "TA211",
+                ),
             ),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example("an operator of another name", _compiled("aten::add")),
-        Example(
-            "an autotuner that the queue hides", (*loop(40, 10, 50), cpu_op("CachingAutotuner.benchmark", 1003, 200))
-        ),
+    negative = Examples(
+        lambda: (
+            Example("an operator of another name", _compiled("aten::add")),
+            Example(
+                "an autotuner that the queue hides",
+                (*loop(40, 10, 50), cpu_op("CachingAutotuner.benchmark", 1003, 200)),
+            ),
+        )
     )

@@ -41,6 +41,7 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.measured import measured
@@ -91,19 +92,25 @@ class ModuleLoad(LedgerRule):
             "[[, {second:cause} {second_ns:time}]], in {intervals:plural idle interval}.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("a module load in the middle", _loaded(1500), allows=("TA201", "TA202", "TA211")),
-        Example(
-            "a module load before six launches",
-            (
-                call(0, 1500, "cuModuleLoadData", 900, "cuda_driver"),
-                *(e for i in range(6) for e in (launch(1510 + 20 * i, i + 1), kernel(1516 + 20 * i, 18, i + 1))),
+    positive = Examples(
+        lambda: (
+            Example("a module load in the middle", _loaded(1500), allows=("TA201", "TA202", "TA211")),
+            Example(
+                "a module load before six launches",
+                (
+                    call(0, 1500, "cuModuleLoadData", 900, "cuda_driver"),
+                    *(e for i in range(6) for e in (launch(1510 + 20 * i, i + 1), kernel(1516 + 20 * i, 18, i + 1))),
+                ),
+                allows=("TA202",),
             ),
-            allows=("TA202",),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example("a load long before, short", (call(0, 5, "cuModuleLoadData", 900, "cuda_driver"), *loop(40, 30, 28))),
+    negative = Examples(
+        lambda: (
+            Example(
+                "a load long before, short", (call(0, 5, "cuModuleLoadData", 900, "cuda_driver"), *loop(40, 30, 28))
+            ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

@@ -37,6 +37,7 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import graded
 from traceanalyzer.doctor.message import Message
@@ -75,21 +76,23 @@ class SlowHead(Rule):
             _HEAD.replace("HOW", "as a cold cache, loading or rising clocks make it; durations alone cannot say which"),
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "a ramp over half of the calls",
-            tuple(
-                e
-                for i, k in enumerate((30, 28, 26, 24, 22, 21, 20, 20, 20, 20, 20, 20))
-                for e in (
-                    launch(10 * i, i + 1),
-                    kernel(200 + i + sum((30, 28, 26, 24, 22, 21, 20, 20, 20, 20, 20, 20)[:i]), k, i + 1),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "a ramp over half of the calls",
+                tuple(
+                    e
+                    for i, k in enumerate((30, 28, 26, 24, 22, 21, 20, 20, 20, 20, 20, 20))
+                    for e in (
+                        launch(10 * i, i + 1),
+                        kernel(200 + i + sum((30, 28, 26, 24, 22, 21, 20, 20, 20, 20, 20, 20)[:i]), k, i + 1),
+                    )
+                ),
+                allows=("TA404", "TA406", "TA504", "TA405", "TA601", "TA602"),
             ),
-            allows=("TA404", "TA406", "TA504", "TA405", "TA601", "TA602"),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("steady from the first call", loop(12, 10, 30)),)
+    negative = Examples(lambda: (Example("steady from the first call", loop(12, 10, 30)),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

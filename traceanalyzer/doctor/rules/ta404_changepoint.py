@@ -37,6 +37,7 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.measured import graded
 from traceanalyzer.doctor.message import Message, numbered
@@ -72,21 +73,23 @@ class Changepoint(Rule):
             + _NOBODYS,
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "ten calls of 100 us, ten of 115",
-            tuple(
-                e
-                for i in range(20)
-                for e in (
-                    launch(10 * i, i + 1),
-                    kernel(300 + 101 * min(i, 10) + 116 * max(0, i - 10), 100 if i < 10 else 115, i + 1),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "ten calls of 100 us, ten of 115",
+                tuple(
+                    e
+                    for i in range(20)
+                    for e in (
+                        launch(10 * i, i + 1),
+                        kernel(300 + 101 * min(i, 10) + 116 * max(0, i - 10), 100 if i < 10 else 115, i + 1),
+                    )
+                ),
+                allows=("TA406", "TA504", "TA602", "TA601"),
             ),
-            allows=("TA406", "TA504", "TA602", "TA601"),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("one level", loop(30, 10, 100)),)
+    negative = Examples(lambda: (Example("one level", loop(30, 10, 100)),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

@@ -36,6 +36,7 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.measured import graded
 from traceanalyzer.doctor.message import Message
@@ -68,18 +69,20 @@ class Drifting(Rule):
             "{begin_ns:time} to {end_ns:time}: the result depends on the number of calls.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "half a percent more with each call",
-            tuple(
-                e
-                for i in range(30)
-                for e in (launch(10 * i, i + 1), kernel(400 + 101 * i + i * i / 4, 100 + i / 2, i + 1))
+    positive = Examples(
+        lambda: (
+            Example(
+                "half a percent more with each call",
+                tuple(
+                    e
+                    for i in range(30)
+                    for e in (launch(10 * i, i + 1), kernel(400 + 101 * i + i * i / 4, 100 + i / 2, i + 1))
+                ),
+                allows=("TA404", "TA406", "TA504"),
             ),
-            allows=("TA404", "TA406", "TA504"),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("one level", loop(30, 10, 100)),)
+    negative = Examples(lambda: (Example("one level", loop(30, 10, 100)),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

@@ -32,6 +32,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
@@ -64,10 +65,12 @@ class TooFew(Rule):
             "{operation:name} ran {n:often}: its median has no 95 % interval (that takes 6 calls).",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (Example("four calls", loop(4, 10, 30)),)
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example("forty calls", loop(40, 10, 30)),
-        Example("twelve calls that do not scatter", loop(12, 10, 30)),
+    positive = Examples(lambda: (Example("four calls", loop(4, 10, 30)),))
+    negative = Examples(
+        lambda: (
+            Example("forty calls", loop(40, 10, 30)),
+            Example("twelve calls that do not scatter", loop(12, 10, 30)),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

@@ -35,6 +35,7 @@ from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.doctor.causes import DeviceCauses
 from traceanalyzer.doctor.example import kernel, launch
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Param
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
@@ -74,18 +75,20 @@ class FirstUse(LedgerRule):
         )
     }
     causes = (LedgerClass.FIRST_USE,)
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "the first launch takes 3 ms",
-            _first(3000),
-            allows=(
-                "TA202",
-                "TA403",
-                "TA201",
+    positive = Examples(
+        lambda: (
+            Example(
+                "the first launch takes 3 ms",
+                _first(3000),
+                allows=(
+                    "TA202",
+                    "TA403",
+                    "TA201",
+                ),
             ),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("launches take what they take", _first(2)),)
+    negative = Examples(lambda: (Example("launches take what they take", _first(2)),))
 
     def more(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> dict[str, Param]:
         """Return the kernel whose first launch took longest."""

@@ -30,6 +30,7 @@ from typing import Any, ClassVar
 
 from traceanalyzer.analysis.ledger import LedgerClass
 from traceanalyzer.doctor.example import call, kernel, launch
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.remedies import graph_once_of
@@ -65,11 +66,13 @@ class GraphSetup(LedgerRule):
         )
     }
     causes = (LedgerClass.GRAPH_SETUP,)
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "a graph is instantiated before each launch",
-            _captured_each_time(900),
-            allows=("TA201", "TA202", "TA206", "TA211"),
-        ),
+    positive = Examples(
+        lambda: (
+            Example(
+                "a graph is instantiated before each launch",
+                _captured_each_time(900),
+                allows=("TA201", "TA202", "TA206", "TA211"),
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("one graph, launched again and again", _captured_each_time(0)),)
+    negative = Examples(lambda: (Example("one graph, launched again and again", _captured_each_time(0)),))

@@ -32,6 +32,7 @@ from traceanalyzer.analysis.queue import Grade, QueueState
 from traceanalyzer.doctor.example import (
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
@@ -60,10 +61,12 @@ class LowDuty(Rule):
             "Device {label} works {busy:share} of its time and pauses {gap_ns:time} between rows (median): its clocks may sag in between.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("a synchronise per call on an idle device", loop(20, 100, 10, sync=6.0), allows=("TA301", "TA202")),
+    positive = Examples(
+        lambda: (
+            Example("a synchronise per call on an idle device", loop(20, 100, 10, sync=6.0), allows=("TA301", "TA202")),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("back to back", loop(40, 10, 30)),)
+    negative = Examples(lambda: (Example("back to back", loop(40, 10, 30)),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

@@ -37,6 +37,7 @@ from traceanalyzer.doctor.example import (
     kernel,
     launch,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
@@ -72,32 +73,36 @@ class GapDependentDuration(Rule):
             "rank correlation {tau:number}): clocks or caches do not keep through the pause.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "longer after longer pauses",
-            tuple(
-                e
-                for i in range(40)
-                for e in (
-                    launch(_STARTS[i], i + 1),
-                    kernel(_STARTS[i] + 4, 20 + _PAUSES[i] * 0.03, i + 1),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "longer after longer pauses",
+                tuple(
+                    e
+                    for i in range(40)
+                    for e in (
+                        launch(_STARTS[i], i + 1),
+                        kernel(_STARTS[i] + 4, 20 + _PAUSES[i] * 0.03, i + 1),
+                    )
+                ),
+                allows=("TA201", "TA202", "TA601", "TA602", "TA507", "TA404", "TA605"),
             ),
-            allows=("TA201", "TA202", "TA601", "TA602", "TA507", "TA404", "TA605"),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "steady whatever the pause",
-            tuple(
-                e
-                for i in range(40)
-                for e in (
-                    launch(_STARTS[i], i + 1),
-                    kernel(_STARTS[i] + 4, 20, i + 1),
-                )
+    negative = Examples(
+        lambda: (
+            Example(
+                "steady whatever the pause",
+                tuple(
+                    e
+                    for i in range(40)
+                    for e in (
+                        launch(_STARTS[i], i + 1),
+                        kernel(_STARTS[i] + 4, 20, i + 1),
+                    )
+                ),
             ),
-        ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

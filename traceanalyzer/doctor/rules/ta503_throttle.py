@@ -33,6 +33,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.captured import NO_SIDECAR
 from traceanalyzer.doctor.example import captured, clock, loop
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example, Rule
@@ -62,24 +63,28 @@ class Throttle(Rule):
         "held-down": Message(_HEADLINE, _SPEED + "Its times are those of this clock, not of the device."),
         "capped": Message(_HEADLINE, _SPEED + "Times compare only with others under the same setting or cap."),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "half the clock during the readings",
-            loop(40, 10, 30),
-            sidecar=lambda: captured(clocks=[clock("before", 1980, 1980), clock("during", 1005, 1980)]),
-        ),
-        Example(
-            "a thermal slowdown",
-            loop(40, 10, 30),
-            sidecar=lambda: captured(clocks=[clock("during", 1900, 1980, "hardware thermal slowdown")]),
-        ),
+    positive = Examples(
+        lambda: (
+            Example(
+                "half the clock during the readings",
+                loop(40, 10, 30),
+                sidecar=lambda: captured(clocks=[clock("before", 1980, 1980), clock("during", 1005, 1980)]),
+            ),
+            Example(
+                "a thermal slowdown",
+                loop(40, 10, 30),
+                sidecar=lambda: captured(clocks=[clock("during", 1900, 1980, "hardware thermal slowdown")]),
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "full clock during the readings, low before them on an idle device",
-            loop(40, 10, 30),
-            sidecar=lambda: captured(clocks=[clock("before", 345, 1980), clock("during", 1950, 1980)]),
-        ),
+    negative = Examples(
+        lambda: (
+            Example(
+                "full clock during the readings, low before them on an idle device",
+                loop(40, 10, 30),
+                sidecar=lambda: captured(clocks=[clock("before", 345, 1980), clock("during", 1950, 1980)]),
+            ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

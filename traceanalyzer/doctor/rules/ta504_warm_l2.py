@@ -40,6 +40,7 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
@@ -74,20 +75,22 @@ class WarmCache(Rule):
             "(the first call took {first_ns:time}). Durations alone cannot prove it.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (Example("one kernel over and over", loop(40, 10, 30)),)
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "a clear before each call",
-            tuple(
-                e
-                for i in range(8)
-                for e in (
-                    *fill(100 * i, 100 * i + 6, 60, 10 * i + 1),
-                    launch(100 * i + 10, 10 * i + 2),
-                    kernel(100 * i + 67, 9, 10 * i + 2),
-                )
+    positive = Examples(lambda: (Example("one kernel over and over", loop(40, 10, 30)),))
+    negative = Examples(
+        lambda: (
+            Example(
+                "a clear before each call",
+                tuple(
+                    e
+                    for i in range(8)
+                    for e in (
+                        *fill(100 * i, 100 * i + 6, 60, 10 * i + 1),
+                        launch(100 * i + 10, 10 * i + 2),
+                        kernel(100 * i + 67, 9, 10 * i + 2),
+                    )
+                ),
             ),
-        ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

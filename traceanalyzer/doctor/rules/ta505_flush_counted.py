@@ -40,6 +40,7 @@ from traceanalyzer.doctor.example import (
     kernel,
     launch,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message, numbered
@@ -73,44 +74,48 @@ class FlushCounted(Rule):
             "A fill of {clear_ns:time} leads {clears:plural call}; it is shown apart and counts in no self-time of {operation:name} ({self_ns:time}).",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "a fill launched before the range, inside its projection",
-            tuple(
-                e
-                for i in range(5)
-                for e in (
-                    *fill(200 * i, 200 * i + 10, 58, 10 * i + 1),
-                    host_range("bench_region", 200 * i + 10, 10),
-                    launch(200 * i + 12, 10 * i + 2),
-                    kernel(200 * i + 70, 4.5, 10 * i + 2),
-                    device_range("bench_region", 200 * i + 9.999, 64.502),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "a fill launched before the range, inside its projection",
+                tuple(
+                    e
+                    for i in range(5)
+                    for e in (
+                        *fill(200 * i, 200 * i + 10, 58, 10 * i + 1),
+                        host_range("bench_region", 200 * i + 10, 10),
+                        launch(200 * i + 12, 10 * i + 2),
+                        kernel(200 * i + 70, 4.5, 10 * i + 2),
+                        device_range("bench_region", 200 * i + 9.999, 64.502),
+                    )
+                ),
+                allows=(
+                    "TA201",
+                    "TA202",
+                    "TA406",
+                    "TA501",
+                    "TA203",
+                    "TA211",
+                ),
             ),
-            allows=(
-                "TA201",
-                "TA202",
-                "TA406",
-                "TA501",
-                "TA203",
-                "TA211",
-            ),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "a projection that holds its own work alone",
-            tuple(
-                e
-                for i in range(5)
-                for e in (
-                    host_range("bench_region", 200 * i + 10, 10),
-                    launch(200 * i + 12, i + 1),
-                    kernel(200 * i + 20, 4.5, i + 1),
-                    device_range("bench_region", 200 * i + 19.999, 4.502),
-                )
+    negative = Examples(
+        lambda: (
+            Example(
+                "a projection that holds its own work alone",
+                tuple(
+                    e
+                    for i in range(5)
+                    for e in (
+                        host_range("bench_region", 200 * i + 10, 10),
+                        launch(200 * i + 12, i + 1),
+                        kernel(200 * i + 20, 4.5, i + 1),
+                        device_range("bench_region", 200 * i + 19.999, 4.502),
+                    )
+                ),
             ),
-        ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

@@ -37,6 +37,7 @@ from traceanalyzer.doctor.example import (
     kernel,
     launch,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message, numbered
@@ -74,42 +75,46 @@ class HarnessKernels(Rule):
             "inside the measured call.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "random inputs in each call",
-            tuple(
-                e
-                for i in range(8)
-                for e in (
-                    host_range("step", 200 * i, 60),
-                    launch(200 * i + 2, 10 * i + 1),
-                    kernel(200 * i + 8, 12, 10 * i + 1, "distribution_normal_kernel"),
-                    launch(200 * i + 6, 10 * i + 2),
-                    kernel(200 * i + 21, 100, 10 * i + 2, "gemm"),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "random inputs in each call",
+                tuple(
+                    e
+                    for i in range(8)
+                    for e in (
+                        host_range("step", 200 * i, 60),
+                        launch(200 * i + 2, 10 * i + 1),
+                        kernel(200 * i + 8, 12, 10 * i + 1, "distribution_normal_kernel"),
+                        launch(200 * i + 6, 10 * i + 2),
+                        kernel(200 * i + 21, 100, 10 * i + 2, "gemm"),
+                    )
+                ),
+                allows=(
+                    "TA201",
+                    "TA202",
+                    "TA211",
+                ),
             ),
-            allows=(
-                "TA201",
-                "TA202",
-                "TA211",
-            ),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "two kernels of the operation",
-            tuple(
-                e
-                for i in range(8)
-                for e in (
-                    host_range("step", 200 * i, 60),
-                    launch(200 * i + 2, 10 * i + 1),
-                    kernel(200 * i + 8, 12, 10 * i + 1, "cast"),
-                    launch(200 * i + 6, 10 * i + 2),
-                    kernel(200 * i + 21, 100, 10 * i + 2, "gemm"),
-                )
+    negative = Examples(
+        lambda: (
+            Example(
+                "two kernels of the operation",
+                tuple(
+                    e
+                    for i in range(8)
+                    for e in (
+                        host_range("step", 200 * i, 60),
+                        launch(200 * i + 2, 10 * i + 1),
+                        kernel(200 * i + 8, 12, 10 * i + 1, "cast"),
+                        launch(200 * i + 6, 10 * i + 2),
+                        kernel(200 * i + 21, 100, 10 * i + 2, "gemm"),
+                    )
+                ),
             ),
-        ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

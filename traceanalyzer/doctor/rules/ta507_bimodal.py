@@ -34,6 +34,7 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding
 from traceanalyzer.doctor.measured import graded
 from traceanalyzer.doctor.message import Message
@@ -59,18 +60,20 @@ class Bimodal(Rule):
             "{low_share:share} of the calls of {operation:name} take about {low_ns:time}, {high_share:share} about {high_ns:time} ({gap:change}): the median may be either.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "20 and 26 us in turn",
-            tuple(
-                e
-                for i in range(40)
-                for e in (launch(5 * i, i + 1), kernel(300 + 24 * i + (i % 2) * 0.5, 20 if i % 2 else 23, i + 1))
+    positive = Examples(
+        lambda: (
+            Example(
+                "20 and 26 us in turn",
+                tuple(
+                    e
+                    for i in range(40)
+                    for e in (launch(5 * i, i + 1), kernel(300 + 24 * i + (i % 2) * 0.5, 20 if i % 2 else 23, i + 1))
+                ),
+                allows=("TA504", "TA601"),
             ),
-            allows=("TA504", "TA601"),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("one mode", loop(40, 10, 30)),)
+    negative = Examples(lambda: (Example("one mode", loop(40, 10, 30)),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

@@ -34,6 +34,7 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
@@ -61,14 +62,18 @@ class Noisy(Rule):
             "(worth {independent:number} independent ones).",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "8 to 12 us",
-            tuple(e for i in range(30) for e in (launch(2 * i, i + 1), kernel(100 + 13 * i, 8 + (7 * i) % 5, i + 1))),
-            allows=("TA504", "TA406", "TA202", "TA507"),
-        ),
+    positive = Examples(
+        lambda: (
+            Example(
+                "8 to 12 us",
+                tuple(
+                    e for i in range(30) for e in (launch(2 * i, i + 1), kernel(100 + 13 * i, 8 + (7 * i) % 5, i + 1))
+                ),
+                allows=("TA504", "TA406", "TA202", "TA507"),
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("no scatter", loop(40, 10, 30)),)
+    negative = Examples(lambda: (Example("no scatter", loop(40, 10, 30)),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

@@ -37,6 +37,7 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
@@ -65,27 +66,29 @@ class MeanIsNotMedian(Rule):
             "{tail:share} of the calls take over 1.5 times the median.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "one call in eight takes four times as long",
-            tuple(
-                e
-                for i in range(32)
-                for e in (
-                    launch(5 * i, i + 1),
-                    kernel(300 + 10.5 * i + 30 * ((i + 4) // 8), 40 if i % 8 == 4 else 10, i + 1),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "one call in eight takes four times as long",
+                tuple(
+                    e
+                    for i in range(32)
+                    for e in (
+                        launch(5 * i, i + 1),
+                        kernel(300 + 10.5 * i + 30 * ((i + 4) // 8), 40 if i % 8 == 4 else 10, i + 1),
+                    )
+                ),
+                allows=(
+                    "TA507",
+                    "TA601",
+                    "TA202",
+                    "TA604",
+                    "TA210",
+                ),
             ),
-            allows=(
-                "TA507",
-                "TA601",
-                "TA202",
-                "TA604",
-                "TA210",
-            ),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("no tail", loop(40, 10, 30)),)
+    negative = Examples(lambda: (Example("no tail", loop(40, 10, 30)),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

@@ -38,6 +38,7 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
@@ -65,14 +66,16 @@ class TimerQuantum(Rule):
             "Self-times of {operation:name} come in steps of {step_ns:time}, {step_share:share} of their median of {median_ns:time}: differences below that cannot be seen.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "whole microseconds",
-            tuple(e for i in range(30) for e in (launch(2 * i, i + 1), kernel(100 + 6 * i, 2 + i % 3, i + 1))),
-            allows=("TA504", "TA601", "TA202", "TA507", "TA602"),
-        ),
+    positive = Examples(
+        lambda: (
+            Example(
+                "whole microseconds",
+                tuple(e for i in range(30) for e in (launch(2 * i, i + 1), kernel(100 + 6 * i, 2 + i % 3, i + 1))),
+                allows=("TA504", "TA601", "TA202", "TA507", "TA602"),
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("constant times", loop(40, 10, 30)),)
+    negative = Examples(lambda: (Example("constant times", loop(40, 10, 30)),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

@@ -33,6 +33,7 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
@@ -59,10 +60,14 @@ class OverlapDoubleCount(Rule):
             "Self-times on device {label} sum to {self_time_ns:time}, the device was busy {busy_ns:time} ({over:share} less): rows overlap, so a sum of self-times is not elapsed time.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("kernels on two streams", (launch(0, 1), kernel(10, 20, 1), launch(1, 2), kernel(15, 20, 2, stream=8))),
+    positive = Examples(
+        lambda: (
+            Example(
+                "kernels on two streams", (launch(0, 1), kernel(10, 20, 1), launch(1, 2), kernel(15, 20, 2, stream=8))
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("kernels one after the other", loop(40, 10, 30)),)
+    negative = Examples(lambda: (Example("kernels one after the other", loop(40, 10, 30)),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

@@ -36,6 +36,7 @@ from traceanalyzer.doctor.example import (
     launch,
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
@@ -66,27 +67,31 @@ class Autocorrelated(Rule):
             "Successive self-times of {operation:name} correlate by {rho:number}: its {calls:plural call} are worth {independent:number} independent ones.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "a slow wave",
-            tuple(
-                e
-                for i in range(60)
-                for e in (launch(5 * i, i + 1), kernel(300 + 32 * i, 20 + (i // 5) % 4 * 2 - (i // 10) % 2, i + 1))
+    positive = Examples(
+        lambda: (
+            Example(
+                "a slow wave",
+                tuple(
+                    e
+                    for i in range(60)
+                    for e in (launch(5 * i, i + 1), kernel(300 + 32 * i, 20 + (i // 5) % 4 * 2 - (i // 10) % 2, i + 1))
+                ),
+                allows=("TA504", "TA601", "TA507", "TA202", "TA404", "TA602", "TA603", "TA405"),
             ),
-            allows=("TA504", "TA601", "TA507", "TA202", "TA404", "TA602", "TA603", "TA405"),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example("constant times", loop(40, 10, 30)),
-        Example(
-            "a drift explains it (TA405)",
-            tuple(
-                e
-                for i in range(30)
-                for e in (launch(10 * i, i + 1), kernel(400 + 101 * i + i * i / 4, 100 + i / 2, i + 1))
+    negative = Examples(
+        lambda: (
+            Example("constant times", loop(40, 10, 30)),
+            Example(
+                "a drift explains it (TA405)",
+                tuple(
+                    e
+                    for i in range(30)
+                    for e in (launch(10 * i, i + 1), kernel(400 + 101 * i + i * i / 4, 100 + i / 2, i + 1))
+                ),
             ),
-        ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

@@ -39,6 +39,7 @@ from traceanalyzer.doctor.example import (
     kernel,
     launch,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
 from traceanalyzer.doctor.measured import measured
 from traceanalyzer.doctor.message import Message
@@ -85,56 +86,60 @@ class OtherStream(Rule):
             "host does not synchronise in each call. A timer on stream {seen_stream} sees {seen_ns:time} of {total_ns:time}.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "each call launches on two streams and waits for neither",
-            tuple(
-                e
-                for i in range(12)
-                for e in (
-                    host_range("timed", 50 * i, 50),
-                    launch(50 * i + 20, 10 * i + 1),
-                    kernel(50 * i + 26, 6, 10 * i + 1, "visible"),
-                    launch(50 * i + 40, 10 * i + 2),
-                    kernel(46 + 80 * i, 79, 10 * i + 2, "escaped", 13),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "each call launches on two streams and waits for neither",
+                tuple(
+                    e
+                    for i in range(12)
+                    for e in (
+                        host_range("timed", 50 * i, 50),
+                        launch(50 * i + 20, 10 * i + 1),
+                        kernel(50 * i + 26, 6, 10 * i + 1, "visible"),
+                        launch(50 * i + 40, 10 * i + 2),
+                        kernel(46 + 80 * i, 79, 10 * i + 2, "escaped", 13),
+                    )
+                ),
+                allows=("TA202", "TA304", "TA604"),
             ),
-            allows=("TA202", "TA304", "TA604"),
-        ),
-        Example(
-            "a fill between the events, the matmul beside them",
-            tuple(
-                e
-                for i in range(4)
-                for e in (
-                    call(20 * i, 1, "cudaEventRecord", 10 * i + 901),
-                    launch(20 * i + 2, 10 * i + 1),
-                    kernel(20 * i + 6, 1.5, 10 * i + 1, "fill"),
-                    launch(20 * i + 5, 10 * i + 2),
-                    kernel(12 + 501 * i, 500, 10 * i + 2, "matmul", stream=13),
-                    call(20 * i + 9, 1, "cudaEventRecord", 10 * i + 902),
-                )
+            Example(
+                "a fill between the events, the matmul beside them",
+                tuple(
+                    e
+                    for i in range(4)
+                    for e in (
+                        call(20 * i, 1, "cudaEventRecord", 10 * i + 901),
+                        launch(20 * i + 2, 10 * i + 1),
+                        kernel(20 * i + 6, 1.5, 10 * i + 1, "fill"),
+                        launch(20 * i + 5, 10 * i + 2),
+                        kernel(12 + 501 * i, 500, 10 * i + 2, "matmul", stream=13),
+                        call(20 * i + 9, 1, "cudaEventRecord", 10 * i + 902),
+                    )
+                ),
+                allows=("TA202", "TA406", "TA504", "TA205"),
             ),
-            allows=("TA202", "TA406", "TA504", "TA205"),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "the other stream is joined",
-            tuple(
-                e
-                for i in range(4)
-                for e in (
-                    call(20 * i, 1, "cudaEventRecord", 10 * i + 901),
-                    launch(20 * i + 2, 10 * i + 1),
-                    kernel(20 * i + 6, 1.5, 10 * i + 1, "fill"),
-                    launch(20 * i + 5, 10 * i + 2),
-                    kernel(12 + 501 * i, 500, 10 * i + 2, "matmul", stream=13),
-                    call(20 * i + 8, 0.5, "cudaStreamWaitEvent", 10 * i + 903),
-                    call(20 * i + 9, 1, "cudaEventRecord", 10 * i + 902),
-                )
+    negative = Examples(
+        lambda: (
+            Example(
+                "the other stream is joined",
+                tuple(
+                    e
+                    for i in range(4)
+                    for e in (
+                        call(20 * i, 1, "cudaEventRecord", 10 * i + 901),
+                        launch(20 * i + 2, 10 * i + 1),
+                        kernel(20 * i + 6, 1.5, 10 * i + 1, "fill"),
+                        launch(20 * i + 5, 10 * i + 2),
+                        kernel(12 + 501 * i, 500, 10 * i + 2, "matmul", stream=13),
+                        call(20 * i + 8, 0.5, "cudaStreamWaitEvent", 10 * i + 903),
+                        call(20 * i + 9, 1, "cudaEventRecord", 10 * i + 902),
+                    )
+                ),
             ),
-        ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

@@ -37,6 +37,7 @@ from traceanalyzer.doctor.example import (
     kernel,
     launch,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
@@ -66,35 +67,43 @@ class KernelSetChanges(Rule):
             "{odd:count} of {iterations:plural iteration} of {operation:name} run other kernels than the commonest set: their times are not samples of one quantity.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "every second iteration has an extra kernel",
-            tuple(
-                e
-                for i in range(8)
-                for e in (
-                    host_range("step", 100 * i, 50),
-                    launch(100 * i + 2, 10 * i + 1),
-                    kernel(100 * i + 8, 80, 10 * i + 1, "a"),
-                    *((launch(100 * i + 6, 10 * i + 2), kernel(100 * i + 89, 10, 10 * i + 2, "b")) if i % 2 else ()),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "every second iteration has an extra kernel",
+                tuple(
+                    e
+                    for i in range(8)
+                    for e in (
+                        host_range("step", 100 * i, 50),
+                        launch(100 * i + 2, 10 * i + 1),
+                        kernel(100 * i + 8, 80, 10 * i + 1, "a"),
+                        *(
+                            (launch(100 * i + 6, 10 * i + 2), kernel(100 * i + 89, 10, 10 * i + 2, "b"))
+                            if i % 2
+                            else ()
+                        ),
+                    )
+                ),
+                allows=("TA202", "TA406", "TA404", "TA601", "TA507", "TA304", "TA201", "TA203"),
             ),
-            allows=("TA202", "TA406", "TA404", "TA601", "TA507", "TA304", "TA201", "TA203"),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "the same kernel in each",
-            tuple(
-                e
-                for i in range(8)
-                for e in (
-                    host_range("step", 100 * i, 50),
-                    launch(100 * i + 2, i + 1),
-                    kernel(100 * i + 8, 80, i + 1, "a"),
-                )
+    negative = Examples(
+        lambda: (
+            Example(
+                "the same kernel in each",
+                tuple(
+                    e
+                    for i in range(8)
+                    for e in (
+                        host_range("step", 100 * i, 50),
+                        launch(100 * i + 2, i + 1),
+                        kernel(100 * i + 8, 80, i + 1, "a"),
+                    )
+                ),
             ),
-        ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

@@ -39,6 +39,7 @@ from traceanalyzer.doctor.example import (
     kernel,
     launch,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.measured import measured, timed_range
 from traceanalyzer.doctor.message import Message
@@ -77,26 +78,30 @@ class EmptyIteration(Rule):
             "in the region.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "one of six timed calls does the work of all",
-            (*(host_range("timed_call", 10 * i, 8) for i in range(6)), launch(2, 1), kernel(12, 150, 1)),
-            allows=("TA406",),
-        ),
-    )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "each call launches",
-            tuple(
-                e
-                for i in range(6)
-                for e in (
-                    host_range("timed_call", 100 * i, 50),
-                    launch(100 * i + 2, i + 1),
-                    kernel(100 * i + 8, 90, i + 1),
-                )
+    positive = Examples(
+        lambda: (
+            Example(
+                "one of six timed calls does the work of all",
+                (*(host_range("timed_call", 10 * i, 8) for i in range(6)), launch(2, 1), kernel(12, 150, 1)),
+                allows=("TA406",),
             ),
-        ),
+        )
+    )
+    negative = Examples(
+        lambda: (
+            Example(
+                "each call launches",
+                tuple(
+                    e
+                    for i in range(6)
+                    for e in (
+                        host_range("timed_call", 100 * i, 50),
+                        launch(100 * i + 2, i + 1),
+                        kernel(100 * i + 8, 90, i + 1),
+                    )
+                ),
+            ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

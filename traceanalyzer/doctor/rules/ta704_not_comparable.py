@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, ClassVar
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
 from traceanalyzer.doctor.example import loop
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.subject import Subject
@@ -75,15 +76,17 @@ class NotComparable(ComparisonRule):
             "The sides also differ in {differences}: part of any difference may be due to it.",
         ),
     }
-    pair_positive: ClassVar[tuple[PairExample, ...]] = (
+    pair_positive = Examples(lambda: (
         PairExample("two GPUs", loop(40, 20, 14), loop(40, 20, 10), _device("Tesla V100"), _device("NVIDIA B200")),
         PairExample(
             "two versions of CUDA", loop(40, 20, 14), loop(40, 20, 10), {"cuda_runtime_version": 12040}, {"cuda_runtime_version": 13000}
         ),
-    )  # fmt: skip
-    pair_negative: ClassVar[tuple[PairExample, ...]] = (
-        PairExample("one GPU", loop(40, 20, 14), loop(40, 20, 10), _device("NVIDIA B200"), _device("NVIDIA B200")),
-        PairExample("one side does not name its GPU", loop(40, 20, 14), loop(40, 20, 10), _device("NVIDIA B200")),
+    ))  # fmt: skip
+    pair_negative = Examples(
+        lambda: (
+            PairExample("one GPU", loop(40, 20, 14), loop(40, 20, 10), _device("NVIDIA B200"), _device("NVIDIA B200")),
+            PairExample("one side does not name its GPU", loop(40, 20, 14), loop(40, 20, 10), _device("NVIDIA B200")),
+        )
     )
 
     def check_pair(self, compared: Compared) -> list[Finding] | Abstained:

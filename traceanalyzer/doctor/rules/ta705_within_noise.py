@@ -33,6 +33,7 @@ from traceanalyzer import number_text
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
 from traceanalyzer.doctor.example import Event, kernel, launch, loop
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.subject import Subject, SubjectKind
@@ -91,13 +92,17 @@ class WithinNoise(ComparisonRule):
         ),
         "undecided-without-ratio": Message("within noise", "{name:name}: no ratio supports no claim[[ ({reason})]]."),
     }
-    pair_positive: ClassVar[tuple[PairExample, ...]] = (
-        PairExample("1.5 % between series that scatter by 10 %", noisy(10), noisy(9.85)),
-        PairExample("half a percent, sharply measured", loop(40, 20, 10.001), loop(40, 20, 9.951)),
+    pair_positive = Examples(
+        lambda: (
+            PairExample("1.5 % between series that scatter by 10 %", noisy(10), noisy(9.85)),
+            PairExample("half a percent, sharply measured", loop(40, 20, 10.001), loop(40, 20, 9.951)),
+        )
     )
-    pair_negative: ClassVar[tuple[PairExample, ...]] = (
-        PairExample("a third less, sharply measured", loop(40, 20, 15), loop(40, 20, 10)),
-        PairExample("a third less, noisily measured", noisy(15), noisy(10)),
+    pair_negative = Examples(
+        lambda: (
+            PairExample("a third less, sharply measured", loop(40, 20, 15), loop(40, 20, 10)),
+            PairExample("a third less, noisily measured", noisy(15), noisy(10)),
+        )
     )
 
     def check_pair(self, compared: Compared) -> list[Finding] | Abstained:

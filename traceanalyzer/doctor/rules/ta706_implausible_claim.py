@@ -34,6 +34,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import (
@@ -60,12 +61,10 @@ class ImplausibleClaim(Rule):
             "Nothing that waits for the work can read less.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("0.15 us claimed for kernels of 15", loop(12, 12, 15), claims=("0.15us",), allows=("TA709",)),
+    positive = Examples(
+        lambda: (Example("0.15 us claimed for kernels of 15", loop(12, 12, 15), claims=("0.15us",), allows=("TA709",)),)
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example("a claim that is the self-time", loop(12, 12, 15), claims=("15us",)),
-    )
+    negative = Examples(lambda: (Example("a claim that is the self-time", loop(12, 12, 15), claims=("15us",)),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

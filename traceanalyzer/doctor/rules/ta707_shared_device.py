@@ -35,6 +35,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.captured import NO_SIDECAR
 from traceanalyzer.doctor.example import captured, clock, kernel, launch, loop
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, SeenRow, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example, Rule, activity_evidence
@@ -66,24 +67,28 @@ class SharedDevice(Rule):
             "median. Their work can take turns with the kernels measured here.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "a second process, and every tenth call three times as long",
-            tuple(
-                e
-                for i in range(40)
-                for e in (launch(100 * i, i + 1), kernel(100 * i + 5, 60 if i % 10 == 5 else 20, i + 1))
+    positive = Examples(
+        lambda: (
+            Example(
+                "a second process, and every tenth call three times as long",
+                tuple(
+                    e
+                    for i in range(40)
+                    for e in (launch(100 * i, i + 1), kernel(100 * i + 5, 60 if i % 10 == 5 else 20, i + 1))
+                ),
+                allows=("TA201", "TA202", "TA507", "TA602", "TA403"),
+                sidecar=lambda: captured(clocks=[clock("during", 1900, 1980, others=1)]),
             ),
-            allows=("TA201", "TA202", "TA507", "TA602", "TA403"),
-            sidecar=lambda: captured(clocks=[clock("during", 1900, 1980, others=1)]),
-        ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "the device to itself",
-            loop(40, 10, 30),
-            sidecar=lambda: captured(clocks=[clock("during", 1900, 1980, others=0)]),
-        ),
+    negative = Examples(
+        lambda: (
+            Example(
+                "the device to itself",
+                loop(40, 10, 30),
+                sidecar=lambda: captured(clocks=[clock("during", 1900, 1980, others=0)]),
+            ),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

@@ -34,6 +34,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.captured import NO_SIDECAR
 from traceanalyzer.doctor.comparison_rule import ComparisonRule, PairExample
 from traceanalyzer.doctor.example import Event, captured, host_range, kernel, launch, result
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.subject import Subject, SubjectKind
@@ -79,19 +80,19 @@ class WorkMissing(ComparisonRule):
             "[[; {head_bytes:count} bytes moved for base's {base_bytes:count}]], and no comparison says that its result is right.",
         ),
     }
-    pair_positive: ClassVar[tuple[PairExample, ...]] = (
+    pair_positive = Examples(lambda: (
         PairExample("half the kernels in half the time", calls(2, 50), calls(1, 50), base_sidecar=lambda: moving(None), head_sidecar=lambda: moving(None)),
         PairExample(
             "a quarter of the bytes in half the time", calls(1, 50), calls(1, 25), base_sidecar=lambda: moving(4096), head_sidecar=lambda: moving(1024)
         ),
-    )  # fmt: skip
-    pair_negative: ClassVar[tuple[PairExample, ...]] = (
+    ))  # fmt: skip
+    pair_negative = Examples(lambda: (
         PairExample(
             "fused, and the result compared", calls(2, 50), calls(1, 50), base_sidecar=lambda: moving(None, True), head_sidecar=lambda: moving(None, True)
         ),
         PairExample("the same work, faster", calls(1, 50), calls(1, 25), base_sidecar=lambda: moving(4096), head_sidecar=lambda: moving(4096)),
         PairExample("half the kernels, no faster", calls(2, 25), calls(1, 50), base_sidecar=lambda: moving(None), head_sidecar=lambda: moving(None)),
-    )  # fmt: skip
+    ))  # fmt: skip
 
     def check_pair(self, compared: Compared) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

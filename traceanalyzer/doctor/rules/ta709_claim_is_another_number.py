@@ -35,6 +35,7 @@ from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.example import (
     loop,
 )
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Param, Severity
 from traceanalyzer.doctor.message import Message, numbered
 from traceanalyzer.doctor.rule import (
@@ -84,11 +85,15 @@ class ClaimIsAnotherNumber(Rule):
             + "; the nearest is {nearest} ({nearest_ns:time}).",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example("the dispatcher claimed for a kernel", loop(12, 40, 10), claims=("40us",), allows=("TA201", "TA202")),
-        Example("the self-time claimed", loop(40, 12, 15), claims=("15.1us",)),
+    positive = Examples(
+        lambda: (
+            Example(
+                "the dispatcher claimed for a kernel", loop(12, 40, 10), claims=("40us",), allows=("TA201", "TA202")
+            ),
+            Example("the self-time claimed", loop(40, 12, 15), claims=("15.1us",)),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (Example("nothing claimed", loop(40, 12, 15)),)
+    negative = Examples(lambda: (Example("nothing claimed", loop(40, 12, 15)),))
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""

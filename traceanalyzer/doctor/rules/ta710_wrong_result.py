@@ -32,6 +32,7 @@ from traceanalyzer.analysis.pipeline import Analysis
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.captured import NO_SIDECAR
 from traceanalyzer.doctor.example import captured, loop, result
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example, Rule, short
@@ -50,20 +51,24 @@ class WrongResult(Rule):
             "{name:name} does not compute what {reference} computes: {reason}. Its times are those of another function.",
         ),
     }
-    positive: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "an error of 1 where 0.05 is allowed",
-            loop(40, 10, 30),
-            sidecar=lambda: captured(correctness=result(False, "12 of 64 elements are outside", 1.0, 0.05)),
-        ),
+    positive = Examples(
+        lambda: (
+            Example(
+                "an error of 1 where 0.05 is allowed",
+                loop(40, 10, 30),
+                sidecar=lambda: captured(correctness=result(False, "12 of 64 elements are outside", 1.0, 0.05)),
+            ),
+        )
     )
-    negative: ClassVar[tuple[Example, ...]] = (
-        Example(
-            "within its tolerance",
-            loop(40, 10, 30),
-            sidecar=lambda: captured(correctness=result(True, "", 0.001, 0.05)),
-        ),
-        Example("nothing was compared", loop(40, 10, 30), sidecar=captured),
+    negative = Examples(
+        lambda: (
+            Example(
+                "within its tolerance",
+                loop(40, 10, 30),
+                sidecar=lambda: captured(correctness=result(True, "", 0.001, 0.05)),
+            ),
+            Example("nothing was compared", loop(40, 10, 30), sidecar=captured),
+        )
     )
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:

@@ -41,6 +41,7 @@ from traceanalyzer.analysis.protocols import TITLES
 from traceanalyzer.analysis.queue import Grade
 from traceanalyzer.doctor.captured import NO_SIDECAR
 from traceanalyzer.doctor.example import captured, loop
+from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Abstained, Finding, Severity
 from traceanalyzer.doctor.message import Message
 from traceanalyzer.doctor.rule import Example, Rule
@@ -97,18 +98,18 @@ class ReadingContradictsRun(Rule):
             "no part of the call: other load on the machine, or a function that waits for something else.",
         ),
     }  # fmt: skip
-    positive: ClassVar[tuple[Example, ...]] = (
+    positive = Examples(lambda: (
         Example(
             "a pair of 0.2 us around a kernel of 30 us on another stream", loop(40, 10, 30),
             sidecar=lambda: _measured(event_pair=0.2, event_pair_sync=0.2, event_loop=0.2, wall_sync_each=60),
         ),
         Example("do_bench of zero", loop(40, 10, 30), sidecar=lambda: _measured(do_bench=0.0, event_pair=30)),
-    )  # fmt: skip
-    negative: ClassVar[tuple[Example, ...]] = (
+    ))  # fmt: skip
+    negative = Examples(lambda: (
         Example("pairs that read the kernel", loop(40, 10, 30), sidecar=lambda: _measured(event_pair=30, do_bench=30.1)),
         Example("a wall clock of half as much again as its prediction", loop(40, 10, 30), sidecar=lambda: _measured(wall_sync_once=75)),
         Example("nothing was measured", loop(40, 10, 30), sidecar=captured),
-    )  # fmt: skip
+    ))  # fmt: skip
 
     def check(self, analysis: Analysis) -> list[Finding] | Abstained:
         """Return what the module's documentation says."""
