@@ -184,7 +184,7 @@ class Begun:
 
 
 def together(begun: list[Begun]) -> list[Capture | None]:
-    """Run captures in turns: each round of one lies beside the same round of the others. One that fails is None, with its failure."""
+    """Run captures in turns: each round of one is measured with the same round of the others. One that fails is None, with its failure."""
     found: list[Capture | None] = [None] * len(begun)
     running = dict(enumerate(begun))
     while running:

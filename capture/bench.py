@@ -55,7 +55,7 @@ Runner = Callable[[Job, float], TraceAnalyzerError | None]
 
 @dataclass(frozen=True)
 class BenchAsked:
-    """What to measure: a kernel of this project, or ``FILE.py:FUNCTION`` over its ``axes``; empty names and lists stand for all there is, ``against`` None for every other implementation.
+    """What to measure: a kernel of this project, or ``FILE.py:FUNCTION`` over its ``axes``; empty names and lists mean all there is, ``against`` None for every other implementation.
 
     ``timeout_s`` bounds a session, ``limit_s`` all of them: rows that are not reached are n/a with that reason. ``precision``:
     measure a case again with more calls until the 95 % interval of every row's time is within that share to either side.

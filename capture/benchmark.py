@@ -21,7 +21,7 @@ def benchmark(
 ) -> Callable[[F], F]:  # fmt: skip
     """Return a decorator that says how a module's function is to be benchmarked; the function itself is not changed.
 
-    What is given takes the names that ``traceanalyze bench FILE.py:FUNCTION`` looks for beside the function (docs/bench.md), so
+    What is given takes the names that ``traceanalyze bench FILE.py:FUNCTION`` looks for next to the function (docs/bench.md), so
     that the command and ``FUNCTION.bench()`` do the same. Raises OptionError for a function that is not a module's own.
     """
 

@@ -1,6 +1,6 @@
 """What to capture, from the words of a command line: MODULE:FUNCTION, FILE.py:FUNCTION, or a kernel of this project.
 
-A function that takes arguments gets them from an input maker beside it: ``FUNCTION_inputs`` or ``make_inputs`` in its
+A function that takes arguments gets them from an input maker next to it: ``FUNCTION_inputs`` or ``make_inputs`` in its
 module, called with those of ``device``, ``dtype``, ``preset`` and ``seed`` that it takes. ``FUNCTION_reference`` or
 ``reference`` is compared with its result; ``FUNCTION_tolerance`` or ``TOLERANCE`` is (rtol, atol); ``bytes_moved`` and
 ``flops`` take the arguments and return numbers.
@@ -61,7 +61,7 @@ def load(asked: Asked, device: str) -> Target:
     if tolerance is not None and not _is_tolerance(tolerance):
         raise OptionError(
             "bad_tolerance",
-            f"the tolerance beside {function} is {tolerance!r}"[:200],
+            f"the tolerance of {function} is {tolerance!r}"[:200],
             hint="write TOLERANCE = (rtol, atol)",
         )
     if reference is None and chosen is not fn:
@@ -210,7 +210,7 @@ def _arguments(
         if needed:
             raise OptionError(
                 "no_inputs", f"{function} takes {', '.join(needed)}, and nothing makes them",
-                hint=f"define {function}_inputs() or make_inputs() beside it, or name one with --inputs",
+                hint=f"define {function}_inputs() or make_inputs() in its file, or name one with --inputs",
             )  # fmt: skip
         return (), {}
     offered = {

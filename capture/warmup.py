@@ -18,7 +18,7 @@ _FEW = 4
 _FEW_APART = 0.25
 _TREND = 0.1
 _SLOW = 2.0
-"""A call over twice the steady level did something else beside: it compiled, tuned or loaded."""
+"""A call over twice the steady level did something else as well: it compiled, tuned or loaded."""
 
 
 def warm_up(

@@ -1,6 +1,6 @@
 """Kernels: real operators to capture. Installed as ``traceanalyzer.kernels``.
 
-Each operator stands in its own file (``msda`` in its own folder) with a Triton kernel, a PyTorch reference,
+Each operator is in its own file (``msda`` in its own folder) with a Triton kernel, a PyTorch reference,
 an input maker with named presets, its bytes and flops, and a tolerance by dtype. docs/kernels.md describes
 them. Importing this package imports neither torch nor triton; asking for an operator does.
 """

@@ -95,7 +95,7 @@ def report_of(trace: Trace, options: AnalysisOptions | None = None) -> Report:
 
 
 def annotations_of(trace: Trace, options: AnalysisOptions | None = None, most_steps: int = 400_000) -> Annotations:
-    """Return what an annotated copy of a trace shows beside it: verdict, evidence, counters of ``most_steps`` steps in all."""
+    """Return what an annotated copy of a trace shows besides it: verdict, evidence, counters of ``most_steps`` steps in all."""
     from traceanalyzer.report.annotations import annotate_report
 
     analysis, findings, report = examine(trace, options)
@@ -120,7 +120,7 @@ def ranks(
     """Return the report on a folder of traces, one a rank.
 
     Traces are read one at a time, with ``jobs`` above 1 so many at a time in processes of their own, and only a few rows are kept of each.
-    ``hta`` puts HolisticTraceAnalysis' numbers beside where it is installed; ``late_over`` is the share by which a rank must
+    ``hta`` adds HolisticTraceAnalysis' numbers where it is installed; ``late_over`` is the share by which a rank must
     exceed the median to be late. Raises TraceFormatError for a folder in which no trace can be read.
     """
     from traceanalyzer.fleet.ranks import ranks_of
@@ -129,7 +129,7 @@ def ranks(
 
 
 def examine(trace: Trace, options: AnalysisOptions | None = None) -> tuple[Analysis, list[Finding], Report]:
-    """Return the analysis of a trace and its findings with absolute times beside the report made of them."""
+    """Return the analysis of a trace and its findings with absolute times, and the report made of them."""
     check_thresholds(options.thresholds if options else ())
     analysis = analyse(trace, options)
     findings, abstentions = diagnose(analysis, chosen_rules(analysis.options.select, analysis.options.ignore))

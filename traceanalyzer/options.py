@@ -1,7 +1,7 @@
 """Options of a run as frozen values: limits for reading, the selection, and the thresholds of judgement.
 
 Every threshold has a name, a default, a unit and the reason for the default, so that a report can print
-what it was judged by and a user can override it by name. Here stand those of the analyses; a rule's own stand in
+what it was judged by and a user can override it by name. Here are those of the analyses; a rule's own are in
 the rule's file.
 """
 
@@ -183,7 +183,7 @@ def parse_claim(text: str) -> Claim:
 
 @record(frozen=True)
 class AnalysisOptions:
-    """Everything :func:`traceanalyzer.analyze` can be told beside the file."""
+    """Everything :func:`traceanalyzer.analyze` can be told besides the file."""
 
     selection: Selection = field(default_factory=Selection)
     limits: ReadLimits = field(default_factory=ReadLimits)

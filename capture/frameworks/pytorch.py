@@ -98,7 +98,7 @@ def export_trace(profiler: Any, trace: Path) -> None:
         partial = trace.with_name(f".{trace.name}.part")
         size = plain.stat().st_size
         with plain.open("rb") as source, gzip.GzipFile(partial, "wb", compresslevel=6, mtime=0) as target:
-            # both names stand outside the events: before them or behind them
+            # both names are outside of the events: before them or behind them
             target.write(_nameless(source.read(_EDGE_BYTES), trace.name))
             _copy(source, target, size - 2 * _EDGE_BYTES)
             target.write(_nameless(source.read(), trace.name))

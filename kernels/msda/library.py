@@ -51,7 +51,7 @@ def _sizes(shapes: torch.Tensor) -> tuple[tuple[int, int], ...]:
     return tuple((int(h), int(w)) for h, w in shapes.tolist())
 
 
-# custom_op reads the annotations themselves, which this file's future import makes strings: the schemas stand here.
+# custom_op reads the annotations themselves, which this file's future import makes strings: the schemas are here.
 msda = torch.library.custom_op(
     "traceanalyzer::msda",
     _msda,

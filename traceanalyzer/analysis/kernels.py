@@ -38,7 +38,7 @@ class KernelFacts:
 
     ``config`` is the configuration number where all rows share one, else ``None`` and ``variants`` holds
     (configuration number, facts of its rows). ``in_graph`` counts rows that are nodes of a graph launch: an
-    event pair cannot stand around them, so they have no reading of their own. ``rows`` numbers its device rows, by
+    event pair cannot be put around them, so they have no reading of their own. ``rows`` numbers its device rows, by
     stream and start. ``device`` is the row of ``trace.devices`` they ran on. ``exclusive_p50_ns`` is the median of what
     a row adds to its predecessors' busy time. Without ``reading_p50_ns``, ``no_reading`` says why; a name with
     several configurations has none, its variants have.

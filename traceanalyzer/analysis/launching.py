@@ -156,7 +156,7 @@ def _before(trace: Trace, launches: Bool, owns: Bool) -> Int64:
     linked = np.flatnonzero(rows.call != NO_ROW)
     device[rows.call[linked]] = np.array([lane.device for lane in trace.lanes], dtype=np.int64)[rows.lane[linked]]
     process = _process_of_call(trace)
-    # a launch whose record is lost is one of its thread: it stands with the launch before it on that thread
+    # a launch whose record is lost is one of its thread: it counts with the launch before it on that thread
     last_owner = np.maximum.accumulate(np.where(owns[at], np.arange(len(at)), 0))
     device[at] = device[at[last_owner]]
     order = at[np.lexsort((at, calls.start_ns[at], device[at], process[at]))]

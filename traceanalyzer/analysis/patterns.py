@@ -110,7 +110,7 @@ def _best_period(tokens: Int64) -> int | None:
     found = next((p for p, c in covered.items() if c >= best - _NEAR_BEST * n), None)
     if found is None or found < _SHORT:
         return found
-    # the layers of a model repeat inside its steps: the step is the call where it has launches of its own beside them
+    # the layers of a model repeat inside its steps: the step is the call where it has launches of its own besides them
     least, inner = max(3.0, _OWN_LAUNCHES * found), covered[found]
     longer: list[int] = [p for p, c in covered.items() if p >= 2 * found and (c - inner) * p >= least * c]
     return longer[0] if longer else found

@@ -138,7 +138,7 @@ def without_counters(named: Iterable[tuple[int, str, int]]) -> dict[int, str]:
 
     Given are (code of the name, name, process) of each range in order of start.
 
-    A number counts where it grows by one from range to range, or stands behind a word for a step and never falls
+    A number counts where it grows by one from range to range, or follows a word for a step and never falls
     back to less. Sizes, batch sizes and layer numbers do not: they tell operations apart and stay.
     """
     shapes: dict[tuple[str, int], list[tuple[int, list[str]]]] = {}

@@ -29,7 +29,7 @@ _ASCII = str.maketrans(
 def write_output(text: str, output: str | None, *, form: str = "text") -> None:
     """Write the text to the file, or to standard output when ``output`` is None or ``-``.
 
-    A file is written beside its place and then moved there, so that a failure leaves the old one whole; a link's
+    A file is written next to its place and then moved there, so that a failure leaves the old one whole; a link's
     target is written, and a device or pipe is written to, never replaced. ``form`` is the output format: JSON that
     standard output cannot encode stays JSON, and a log that it becomes holds no command for the runner of the job.
     Raises OptionError when it cannot be written.

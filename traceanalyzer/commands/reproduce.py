@@ -14,7 +14,7 @@ _OF_THIS_RUN = frozenset({"output", "progress"})
 def command_line(ctx: click.Context) -> str:
     """Return the command of a context on one line, as bash reads it, with the options given and nothing of the machine.
 
-    Folders of the arguments are left out, since they name machines and users: the command is run beside its files.
+    Folders of the arguments are left out, since they name machines and users: the command is run in the folder of its files.
     """
     arguments: list[str] = []
     options: list[str] = []

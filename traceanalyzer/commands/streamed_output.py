@@ -1,4 +1,4 @@
-"""Bytes to a file as they are made: written beside its place and moved there when whole, never over the input."""
+"""Bytes to a file as they are made: written next to its place and moved there when whole, never over the input."""
 
 from __future__ import annotations
 

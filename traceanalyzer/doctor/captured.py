@@ -1,4 +1,4 @@
-"""What a capture knows of an operation beside its trace, for rules."""
+"""What a capture knows of an operation that its trace does not, for rules."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def result(
 
 
 def write_example(example: Example, trace: Path) -> None:
-    """Write an example's trace, and its sidecar beside it."""
+    """Write an example's trace, and its sidecar."""
     _write(trace, {}, example.events, example.sidecar)
 
 

@@ -79,7 +79,7 @@ def run_hta(
 ) -> HtaResult:
     """Return what HTA says of a trace, under every variant or as it is shipped alone.
 
-    Never raises: whatever goes wrong stands in ``error``.
+    Never raises: whatever goes wrong is in ``error``.
     """
     version = installed_version()
     if not version:

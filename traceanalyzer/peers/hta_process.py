@@ -1,7 +1,7 @@
 """Runs HolisticTraceAnalysis on one trace and writes what it says as JSON: the child process of :mod:`traceanalyzer.peers.hta`.
 
 Started as ``python hta_process.py TRACE RESULT MEMORY_BYTES [shipped]``, never imported by the analyser. Beside the numbers HTA gives as it
-is shipped stand those it gives when one of its habits after the other is taken away:
+is shipped are those it gives when one of its habits after the other is taken away:
 
 - ``shipped``: as a user calls it
 - ``all_rows``: without the filter that drops the last ProfilerStep and device rows it finds no host call for
@@ -76,7 +76,7 @@ def watch(saved: dict[str, Any]) -> list[str]:
 def figures(trace: Any, scale: int) -> dict[str, Any]:
     """Return what HTA says of a loaded trace, in microseconds; times in it are ``scale`` to the microsecond.
 
-    A question it cannot answer is None; the reason stands under ``failed``.
+    A question it cannot answer is None; the reason is under ``failed``.
     """
     from hta.analyzers.breakdown_analysis import BreakdownAnalysis
     from hta.analyzers.communication_analysis import CommunicationAnalysis

@@ -210,7 +210,7 @@ def verdicts(report: RanksData, top: int) -> Block:
 
 
 def hta_numbers(report: RanksData, top: int) -> Block | None:
-    """Return our numbers beside those of HolisticTraceAnalysis, None where it gave none."""
+    """Return our numbers next to those of HolisticTraceAnalysis, None where it gave none."""
     with_hta = [r for r in report.ranks[:top] if r.hta is not None]
     if not with_hta:
         return None

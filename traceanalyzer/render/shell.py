@@ -23,7 +23,7 @@ def beside(path: str) -> str:
 def shell_word(text: str) -> str:
     """Return the text as one word of bash on one line, every character visible.
 
-    What :func:`~traceanalyzer.render.escape.visible` would spell out stands as the bytes of its UTF-8 in ``$'...'``.
+    What :func:`~traceanalyzer.render.escape.visible` would spell out is given as the bytes of its UTF-8 in ``$'...'``.
     """
     if visible(text) == text:
         return shlex.quote(text)

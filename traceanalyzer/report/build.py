@@ -360,7 +360,7 @@ def _cause(analysis: Analysis, pause: Pause) -> str:
 
 
 def _other_abstentions(analysis: Analysis) -> list[str]:
-    """Return what this trace cannot answer beside the rules."""
+    """Return what this trace cannot answer, rules apart."""
     reasons = []
     linkage = analysis.coverage
     if linkage.rows and not linkage.linked:

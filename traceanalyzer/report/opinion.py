@@ -1,4 +1,4 @@
-"""Frozen values of a second opinion: another tool's numbers beside ours, each difference with its verified causes."""
+"""Frozen values of a second opinion: another tool's numbers next to ours, each difference with its verified causes."""
 
 from __future__ import annotations
 

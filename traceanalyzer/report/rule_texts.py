@@ -1,4 +1,4 @@
-"""The documentation of rules as values, for pages that print it beside the findings."""
+"""The documentation of rules as values, for pages that print it with the findings."""
 
 from __future__ import annotations
 

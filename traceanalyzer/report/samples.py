@@ -61,7 +61,7 @@ def _kernels(
     for row, found in zip(rows, facts, strict=True):
         at = found.rows[np.argsort(starts[found.rows], kind="stable")]
         own = durations[at]
-        # a name in several configurations is several populations: their samples stand there
+        # a name in several configurations is several populations: their samples are there
         samples = [] if found.variants else budget.take(own)
         result.append(
             replace(

@@ -1,4 +1,4 @@
-"""HTA's numbers beside ours, with every difference taken apart.
+"""HTA's numbers next to ours, with every difference taken apart.
 
 A cause is never guessed. HTA's own code is run again with one habit after the other taken away
 (:mod:`traceanalyzer.peers.hta_process`); what each step changes is that habit's share. What then is left must equal HTA's

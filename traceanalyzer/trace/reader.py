@@ -25,7 +25,7 @@ def read(
 
     ``progress`` is called with the bytes read so far and the file's size. Raises
     :class:`~traceanalyzer.errors.TraceFormatError` when nothing can be made of the input; smaller damage is
-    repaired or left out and stands in ``trace.meta.salvage``. A sidecar that lies beside the trace comes with it. ``file``:
+    repaired or left out and counted in ``trace.meta.salvage``. A sidecar that lies beside the trace comes with it. ``file``:
     the path, opened before by somebody who looked at its beginning; a pipe cannot be opened twice.
     """
     limits = limits or ReadLimits()

@@ -48,7 +48,7 @@ class ClockSample:
     """Clocks, power and temperature at one moment; ``when``: before, during or after.
 
     ``throttle_reasons`` are NVML's names of what holds the clock down (idle is none). ``other_processes`` counts
-    compute processes on the device beside ours.
+    compute processes on the device other than ours.
     """
 
     when: str
@@ -70,7 +70,7 @@ class Calibration:
     ``clear_us`` c and ``clear_dispatch_us`` d_c, device and host time of the cache clear; ``event_floor_us`` what an
     event pair reads around nothing, ``event_step_us`` the smallest difference between two such readings (the clock's
     step). ``node_gap_us``: device time between two nodes of a graph; ``graph_launch_us``: what the launch of a graph adds
-    to the time between two records, beside its nodes. None where the device lacks it.
+    to the time between two records, on top of its nodes. None where the device lacks it.
     """
 
     sync_us: float | None = None

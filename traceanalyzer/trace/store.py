@@ -85,7 +85,7 @@ class Interner(dict[Any, int]):
 
 
 class Store:
-    """The rows of one trace by kind, and what the file says beside them.
+    """The rows of one trace by kind, and what else the file says.
 
     Columns of every kind: ``start_ns``, ``dur_ns`` (:data:`BAD_TIME` where there is none), ``pid``, ``tid`` (codes of ``pids``
     and ``tids``) and ``name`` (code of ``names``, of ``apis`` for host calls). Python frames, with codes of ``frame_names``, are

@@ -1,7 +1,7 @@
 """The tables of one trace: columns as numpy arrays, times as integer nanoseconds.
 
 A table is a frozen dataclass of equally long arrays; row numbers are the keys. What a column means, its
-type and unit stand in :mod:`traceanalyzer.trace.schema`, from which the documentation is made.
+type and unit are in :mod:`traceanalyzer.trace.schema`, from which the documentation is made.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class TraceMeta:
     ``events`` counts every element of the events array; ``skipped`` those of no use here by category;
     ``unknown_categories`` complete events of a category nobody told us about. ``step_ns`` is the finest
     step in which times of device rows are written (1000: whole microseconds). ``sidecar`` is what a capture knew
-    beside the trace; ``sidecar_fault`` says what is wrong with one that could not be used. ``origin_ns`` is the earliest
+    besides the trace; ``sidecar_fault`` says what is wrong with one that could not be used. ``origin_ns`` is the earliest
     time drawn; viewers count from there. ``annotations`` counts events of an earlier annotate of ours, no part of it.
     ``id_windows`` has, where correlation ids of a process grow with time, its first call's id and its last device row's: rows before
     and calls behind lie outside of the recording. ``unrecorded`` are the parts of a run that this recording may lack; ``chrome_json``: the file is Chrome JSON.

@@ -94,7 +94,7 @@ def innermost(start: Int64, end: Int64, row: Int64) -> Layer:
     if len(crossing):
         bad = distinct(block[crossing])
         sound = ~np.isin(block[held], bad)
-        # rows are sorted by start, so those of a block stand together
+        # rows are sorted by start, so those of a block are together
         firsts, lasts = np.searchsorted(block, bad), np.searchsorted(block, bad, side="right")
         swept = [_swept(start, end, np.arange(a, b)) for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
         low = np.concatenate([low[sound], *[s[0] for s in swept]])

@@ -92,7 +92,7 @@ class ExposedCommunication(LedgerRule):
     }
     causes = (LedgerClass.COMMUNICATION,)
     positive = Examples(lambda: (Example("an all-reduce after each step", _with_all_reduce(200), allows=("TA202",)),))
-    negative = Examples(lambda: (Example("the all-reduce runs beside compute", _with_all_reduce(-90)),))
+    negative = Examples(lambda: (Example("the all-reduce runs during compute", _with_all_reduce(-90)),))
 
     def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
         """Return the finding of one device; where one call is most of the cost, of that call."""

@@ -144,7 +144,7 @@ class Changepoint(Rule):
                     ],
                     remedy=[
                         "report both levels, or the one you can explain",
-                        "record clocks and power beside the trace; keep the inputs fixed",
+                        "record clocks and power with the trace; keep the inputs fixed",
                     ],
                 )
             )

@@ -128,6 +128,6 @@ class Throttle(Rule):
                     "power_w": shown.power_w,
                 },
                 evidence=[],
-                remedy=["let the device cool and record again, or lock its clocks and state the clock beside the time"],
+                remedy=["let the device cool and record again, or lock its clocks and state the clock with the time"],
             )
         ]

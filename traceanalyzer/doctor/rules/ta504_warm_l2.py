@@ -56,7 +56,7 @@ LOOP_CALLS = Threshold("loop_calls", 3, "calls", "fewer than three calls, two in
 WARM_LEFT_OUT = Threshold(
     "warm_left_out",
     0.2,
-    "rows beside the pattern / calls",
+    "rows outside of the pattern / calls",
     "with more than one in five, something does run between the calls",
 )
 

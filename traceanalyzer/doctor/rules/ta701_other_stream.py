@@ -104,7 +104,7 @@ class OtherStream(Rule):
                 allows=("TA202", "TA304", "TA604"),
             ),
             Example(
-                "a fill between the events, the matmul beside them",
+                "a fill between the events, the matmul on another stream",
                 tuple(
                     e
                     for i in range(4)

@@ -1,7 +1,7 @@
 """The result of a bench: one operator, every implementation, dtype and direction. Schema ``traceanalyzer.bench/1``.
 
 Frozen values as the JSON has them; docs/bench.md describes them. Times are microseconds per call as ``_us``; ``None``
-where a value does not exist, and a field beside it says why. The two answers stay two: *device* (how fast is the kernel)
+where a value does not exist, and the field next to it says why. The two answers stay two: *device* (how fast is the kernel)
 and *end-to-end* (what does a call cost).
 """
 
@@ -47,7 +47,7 @@ class SpeedUp:
     """The alternative's time over this row's, in one column: above 1 this row is the faster.
 
     ``ci95`` and ``outcome`` as in a comparison (docs/compare.md): faster and slower need the whole interval beyond 1 %.
-    ``counts`` is False where the result of either is wrong: the number then stands struck through and wins nothing.
+    ``counts`` is False where the result of either is wrong: the number is then struck through and wins nothing.
     """
 
     against: str
@@ -78,7 +78,7 @@ class BenchRow:
     """One implementation of one case, from one capture session on a device of kind ``device_kind``.
 
     A case is a dtype and direction of a kernel, or values of ``axes``. ``missing`` says why there are no numbers, or that
-    the session ended early (numbers until then stand). ``device`` is kernel time with the caches as the calls leave them,
+    the session ended early (numbers until then are kept). ``device`` is kernel time with the caches as the calls leave them,
     ``cold`` behind a cleared L2; ``end_to_end`` wall time per call of a saturated queue. ``gbytes_per_s`` and
     ``gflops_per_s`` are the work stated for the operator over device time, ``share_of_peak_bandwidth`` the former as a share
     of what the device's memory can do. ``peak_memory_bytes``: the most the framework held during ordinary calls.

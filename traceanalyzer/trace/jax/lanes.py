@@ -34,7 +34,7 @@ UNRECORDED = frozenset(
         RecordedPart.MODULE_LOADS,
     }
 )
-"""What XLA's profiler does not record, or not always: it traces few calls beside launches and copies."""
+"""What XLA's profiler does not record, or not always: it traces few calls other than launches and copies."""
 STEP_NOTE = "step_num"
 
 
@@ -55,7 +55,7 @@ class JaxLanes(LaneReader):
         return lane_number(found[1]) if found else None
 
     def stream_of(self, lane: NamedLane) -> int | None:
-        """Return N of ``Stream #N(...)``; other lanes stand for streams only where none is named so."""
+        """Return N of ``Stream #N(...)``; other lanes are taken for streams only where none is named so."""
         return stream_of(lane)
 
     def device_row(self, row: NamedRow) -> KnownRow:

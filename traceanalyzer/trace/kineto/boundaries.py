@@ -15,7 +15,7 @@ _FEWEST_BRACES = 16
 _BYTES_PER_BRACE = 64
 _NEAR = 64
 # A brace that follows a comma or bracket and opens with a key every event has. `"args": {"name": ...}`
-# does not match: a colon stands before its brace.
+# does not match: a colon comes before its brace.
 EVENT_START = compiled(rb'[,\[}]\s{0,1024}+(\{\s{0,1024}+"(?:ph|name|cat|args|pid|tid|ts|dur|id|s|bp)"\s{0,16}+:)')
 LONGEST_START = 4096
 EVENTS_KEY = compiled(rb'("traceEvents"\s{0,1024}+:\s{0,1024}+[\[{])')

@@ -71,7 +71,7 @@ class Columns:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what is known beside the store and the numbers of texts."""
+        """Forget what is known outside of the store and the numbers of texts."""
         self.process_names: dict[str, str] = {}
         self.process_labels: dict[str, str] = {}
         self.thread_names: dict[tuple[str, str], str] = {}

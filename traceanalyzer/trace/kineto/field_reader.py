@@ -1,4 +1,4 @@
-"""The fields of a trace beside its events: the few that are known are kept, the others are passed over.
+"""The fields of a trace outside of its events: the few that are known are kept, the others are passed over.
 
 A field that is longer than the limit is left out and told with its place; the others are still read.
 """

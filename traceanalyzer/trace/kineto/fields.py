@@ -1,4 +1,4 @@
-"""The few fields beside the events that say something about the run. Others may name machines or users: they are not kept."""
+"""The few fields outside of the events that say something about the run. Others may name machines or users: they are not kept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FLAG_KEYS = ("with_stack", "record_shapes", "profile_memory", "with_flops", "wi
 
 
 def keep_fields(top: dict[str, msgspec.Raw], store: Store) -> None:
-    """Put the known fields beside the events into the store; ``top`` maps their names to their JSON text."""
+    """Put the known fields outside of the events into the store; ``top`` maps their names to their JSON text."""
 
     def value(key: str) -> Any:
         try:

@@ -1,7 +1,7 @@
 """Our own events in a trace: how an annotated copy tells what was in the original and had to be mended.
 
 ``traceanalyze annotate`` closes a trace that breaks off, so that a viewer opens the copy. What was wrong with the
-original is then no longer in the bytes; it stands in a record among our events instead, and reading the copy gives the
+original is then no longer in the bytes; a record among our events has it instead, and reading the copy gives the
 report of the original.
 """
 
@@ -21,7 +21,7 @@ RECORD_VERSION = 1
 
 
 class Record(Struct, omit_defaults=True):
-    """What annotate mended in the copy; the defaults stand for a sound file.
+    """What annotate mended in the copy; the defaults are those of a sound file.
 
     ``incomplete``: the trace broke off. ``event_cut``: within an event, which is left out of the copy. ``footer_cut``,
     ``fields_damaged``: within the fields behind the events, which are left out where they cannot be read.

@@ -128,7 +128,7 @@ class Splice:
     def original(self) -> Iterator[bytes]:
         """Yield the original up to where events are added. ``seen`` is complete afterwards.
 
-        Raises OptionError when events of an earlier annotate do not stand together behind all others: they cannot be
+        Raises OptionError when events of an earlier annotate are not together behind all others: they cannot be
         replaced then.
         """
         for batch in self._stream.batches():

@@ -54,7 +54,7 @@ _RECORD_AGAIN = "give the Chrome JSON that torch.profiler's export_chrome_trace 
 class EventStream:
     """The events of one trace.
 
-    Iterate over :meth:`batches`; afterwards ``top`` holds the known fields beside the events as JSON text, and
+    Iterate over :meth:`batches`; afterwards ``top`` holds the known fields outside of the events as JSON text, and
     ``salvage`` what was wrong.
     """
 
@@ -289,7 +289,7 @@ class EventStream:
             return match.end()
         last = self._commas > 0 and text.data[match.end()] == 0x5D
         if self._commas > 1 or last:
-            # with two of them the one that counts still stands between two events when one is added behind
+            # with two of them the one that counts is still between two events when one is added behind
             self.ending.stray_comma = last and self._commas == 1
             self.salvage.repaired[_STRAY_COMMA] += 1
             self.salvage.at(self._first_comma)

@@ -166,7 +166,7 @@ class _Tables:
         return names
 
     def _read_copies(self) -> None:
-        """Put copies of the copy engines on a lane of their own: they run beside the queues."""
+        """Put copies of the copy engines on a lane of their own: they run at the same time as the queues."""
         rows = self._all("rocpd_memory_copy", [*self._WANTED, "name_id", "size", "dst_agent_id", "src_agent_id"])
         n = len(rows["name_id"])
         if not n:

@@ -248,7 +248,7 @@ def _put(rows: dict[str, npt.NDArray[np.generic]], kinds: npt.NDArray[np.int8], 
 def _add_copies(
     records: list[_CopyRecord], operations: list[_Operations], numbers: dict[int, int], pid: int, store: Store
 ) -> None:
-    """Put copies of the copy engines into the store: on a lane of their own, for they run beside the queues."""
+    """Put copies of the copy engines into the store: on a lane of their own, for they run at the same time as the queues."""
     if not records:
         return
     n = len(records)
