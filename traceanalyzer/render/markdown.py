@@ -25,7 +25,7 @@ _LEDGERS = 4
 
 
 @dataclass(frozen=True)
-class _Limits:
+class _ReportLimits:
     """How many rows are shown, and how many characters of the trace one text may hold."""
 
     kernels: int
@@ -49,7 +49,7 @@ def render_markdown(report: ReportData, *, top: int = 10) -> str:
     rounds = ((top, 8), (top, 5), (top, 3), (min(top, 8), 3), (min(top, 5), 3), (3, 2), (1, 1))
     # A character takes up to eight when escaped ("@"). At the last limits a report holds under 6,000 characters of
     # the trace in sentences and 40 short cells, so the last round always fits; a test holds this at the worst.
-    for limits in (*(_Limits(*r) for r in rounds), _Limits(1, 1, 200, 80, 60, 200, 1)):
+    for limits in (*(_ReportLimits(*r) for r in rounds), _ReportLimits(1, 1, 200, 80, 60, 200, 1)):
         lines = _lines(report, limits)
         text = "\n".join(lines) + "\n"
         if len(lines) <= MAX_LINES and len(text) <= MAX_CHARACTERS:
@@ -57,7 +57,7 @@ def render_markdown(report: ReportData, *, top: int = 10) -> str:
     return text
 
 
-def _lines(report: ReportData, limits: _Limits) -> list[str]:
+def _lines(report: ReportData, limits: _ReportLimits) -> list[str]:
     verdict = report.verdict
     about = [line.text for line in blocks.trace_lines(report)]
     if len(about) > _TRACE_LINES:
@@ -95,7 +95,7 @@ def _lines(report: ReportData, limits: _Limits) -> list[str]:
     return lines
 
 
-def _ledger(report: ReportData, limits: _Limits) -> list[str]:
+def _ledger(report: ReportData, limits: _ReportLimits) -> list[str]:
     """Return where the time of each device went, and the largest causes as a table."""
     rows = spans(report)
     shown = [
@@ -110,7 +110,7 @@ def _ledger(report: ReportData, limits: _Limits) -> list[str]:
     return [*table, f"<sub>{'<br>'.join(shown)}</sub>", ""] if shown else []
 
 
-def _measured(report: ReportData, limits: _Limits) -> list[str]:
+def _measured(report: ReportData, limits: _ReportLimits) -> list[str]:
     found = measured_in(report)
     if not found:
         return []
@@ -139,7 +139,7 @@ def _cell(block: blocks.Block, row: int, column: int) -> str:
     return f"~~{markdown(text, _NAME)}~~" if (row, column) in block.struck else markdown(text, _NAME)
 
 
-def _findings(report: ReportData, limits: _Limits) -> list[str]:
+def _findings(report: ReportData, limits: _ReportLimits) -> list[str]:
     if not report.findings:
         return ["No findings.", ""]
     short = blocks.short_names(report)
@@ -151,7 +151,7 @@ def _findings(report: ReportData, limits: _Limits) -> list[str]:
     return [*lines, ""]
 
 
-def _finding(finding: FindingRow, limits: _Limits, short: dict[str, str]) -> str:
+def _finding(finding: FindingRow, limits: _ReportLimits, short: dict[str, str]) -> str:
     head = f"- **{markdown(finding.rule, 20)} {markdown(finding.title, 60)}** ({finding.severity}, {markdown(finding.grade, 20)})"
     text = f"{head}: {markdown(finding.message, limits.sentence)}"
     if finding.evidence:
@@ -180,7 +180,7 @@ def _folded(title: str, body: list[str]) -> list[str]:
     return [f"<details><summary>{markdown(title, 80)}</summary>", "", *body, "", "</details>", ""]
 
 
-def _not_judged(report: ReportData, limits: _Limits) -> tuple[str, list[str]]:
+def _not_judged(report: ReportData, limits: _ReportLimits) -> tuple[str, list[str]]:
     """Return what was not judged, and on what the host's numbers rest."""
     reasons = blocks.abstentions(report)
     lines = [markdown(f"{rules}: {reason}", limits.reason) for rules, reason in reasons[:_REASONS]]

@@ -29,7 +29,7 @@ _LEDGERS = 2
 
 
 @dataclass(frozen=True)
-class _Limits:
+class _SummaryLimits:
     """How many rows are shown, and how many characters of the trace one text may hold."""
 
     kernels: int
@@ -46,10 +46,10 @@ def render_summary(report: ReportData, *, command: str = "", top: int = 5) -> st
     2,000 characters. ``top`` kernels are shown, fewer where the bound asks for it.
     """
     rounds = (
-        _Limits(top, 5),
-        _Limits(min(top, 5), 3, 300, 120),
-        _Limits(min(top, 3), 2, 160, 60),
-        _Limits(1, 1, 100, 40),
+        _SummaryLimits(top, 5),
+        _SummaryLimits(min(top, 5), 3, 300, 120),
+        _SummaryLimits(min(top, 3), 2, 160, 60),
+        _SummaryLimits(1, 1, 100, 40),
     )
     for limits in rounds:
         text = "\n".join(_lines(report, limits, command)) + "\n"
@@ -59,7 +59,7 @@ def render_summary(report: ReportData, *, command: str = "", top: int = 5) -> st
     return text
 
 
-def _lines(report: ReportData, limits: _Limits, command: str) -> list[str]:
+def _lines(report: ReportData, limits: _SummaryLimits, command: str) -> list[str]:
     verdict = report.verdict
     lines = [
         marker(report.trace.name),
@@ -101,7 +101,7 @@ def _lines(report: ReportData, limits: _Limits, command: str) -> list[str]:
     return lines
 
 
-def _findings(findings: list[FindingRow], limits: _Limits) -> list[str]:
+def _findings(findings: list[FindingRow], limits: _SummaryLimits) -> list[str]:
     if not findings:
         return ["No findings."]
     lines = [_finding(f, limits) for f in findings[: limits.findings]]
@@ -112,21 +112,21 @@ def _findings(findings: list[FindingRow], limits: _Limits) -> list[str]:
     return lines
 
 
-def _finding(finding: FindingRow, limits: _Limits) -> str:
+def _finding(finding: FindingRow, limits: _SummaryLimits) -> str:
     name = f"{markdown(finding.rule, 20)} {markdown(finding.title, 40)}"
     text = f"- **{name}** ({finding.severity}, {markdown(finding.grade, 20)}): {markdown(finding.message, limits.sentence)}"
     # the whole report has where it was seen: a point in time differs in every run
     return f"{text} *{markdown(finding.remedy[0], limits.line).strip()}.*" if finding.remedy else text
 
 
-def _not_judged(report: ReportData, limits: _Limits) -> str:
+def _not_judged(report: ReportData, limits: _SummaryLimits) -> str:
     reasons = blocks.abstentions(report)
     shown = "; ".join(markdown(f"{rules}: {reason}", limits.line) for rules, reason in reasons[:_REASONS])
     more = f"; and {len(reasons) - _REASONS} more" if len(reasons) > _REASONS else ""
     return f"<sub>Not judged ({len(report.abstentions)}): {shown}{more}</sub>"
 
 
-def _conditions(report: ReportData, limits: _Limits) -> str:
+def _conditions(report: ReportData, limits: _SummaryLimits) -> str:
     # the heading has the name already
     about = [line.text for line in blocks.trace_lines(report, named=False)]
     if len(about) > _CONDITION_LINES:

@@ -35,7 +35,7 @@ _FUNCTIONS = frozenset({"group_concat", "typeof", "substr", "max", "min", "sum",
 _ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_PRAGMA})
 
 
-class _Rows:
+class _Cursor:
     """Which rows of a table are read next: those of a range of rowids, or, where these have wide gaps, so many behind the last.
 
     ``last`` is the rowid before the block, ``reached`` the last one in it. A range is a tenth faster: its rows are not put aside first.
@@ -144,7 +144,7 @@ class Database:
             return
         numeric = [c for c in columns if c in known]
         textual = [c for c in texts if c in known]
-        rows = _Rows(table, _rowid_of(known))
+        rows = _Cursor(table, _rowid_of(known))
         constant: dict[str, int | None] = {}
         while True:
             n, numbers, split = self._block(rows, numeric, textual, constant)
@@ -161,7 +161,7 @@ class Database:
             )
 
     def _block(
-        self, rows: _Rows, numeric: list[str], textual: list[str], constant: dict[str, int | None]
+        self, rows: _Cursor, numeric: list[str], textual: list[str], constant: dict[str, int | None]
     ) -> tuple[int, dict[str, npt.NDArray[np.int64] | None], dict[str, list[str]]]:
         """Return the number of the next rows and their columns; a numeric column that is no list of integers is None.
 
@@ -196,7 +196,7 @@ class Database:
         return n, numbers, split
 
     def _one_by_one(
-        self, rows: _Rows, numeric: list[str], textual: list[str]
+        self, rows: _Cursor, numeric: list[str], textual: list[str]
     ) -> tuple[dict[str, npt.NDArray[np.int64] | None], dict[str, list[str]]]:
         """Read one block row by row: a text in it holds the separator."""
         chosen = [*map(_quoted, numeric), *map(_text_of, textual)]

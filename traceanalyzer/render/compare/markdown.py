@@ -22,7 +22,7 @@ _MOST_SAID = 12
 
 
 @dataclass(frozen=True)
-class _Limits:
+class _PairLimits:
     """How many rows are open, and how many characters of the traces one text may hold."""
 
     ops: int
@@ -41,13 +41,13 @@ def render_comparison_markdown(found: Sequence[ComparisonData], *, top: int = 10
     how to reproduce it.
     """
     rounds = (
-        _Limits(8, top, 5, 6), _Limits(6, min(top, 8), 3, 4), _Limits(4, min(top, 5), 2, 3), _Limits(2, 3, 1, 2, 400, 120, 3), _Limits(1, 1, 1, 1, 200, 60, 2),
+        _PairLimits(8, top, 5, 6), _PairLimits(6, min(top, 8), 3, 4), _PairLimits(4, min(top, 5), 2, 3), _PairLimits(2, 3, 1, 2, 400, 120, 3), _PairLimits(1, 1, 1, 1, 200, 60, 2),
     )  # fmt: skip
     for limits in rounds:
         text = _text(found, limits, command)
         if _fits(text):
             return text
-    for limits in (_Limits(0, 0, 0, 1, 200, 60, 2), _Limits(0, 0, 0, 0, 120, 40, 1)):
+    for limits in (_PairLimits(0, 0, 0, 1, 200, 60, 2), _PairLimits(0, 0, 0, 0, 120, 40, 1)):
         text = _text(found, limits, command, summary=True)
         if _fits(text):
             break
@@ -58,7 +58,7 @@ def _fits(text: str) -> bool:
     return text.count("\n") <= MAX_LINES and len(text) <= MAX_CHARACTERS
 
 
-def _text(found: Sequence[ComparisonData], limits: _Limits, command: str, summary: bool = False) -> str:
+def _text(found: Sequence[ComparisonData], limits: _PairLimits, command: str, summary: bool = False) -> str:
     lines = [marker(kind=MARKER)]
     if len(found) > 1 or summary:
         lines += [
@@ -81,7 +81,7 @@ def _text(found: Sequence[ComparisonData], limits: _Limits, command: str, summar
     return "\n".join(lines) + "\n"
 
 
-def _heads(found: Sequence[ComparisonData], limits: _Limits) -> list[str]:
+def _heads(found: Sequence[ComparisonData], limits: _PairLimits) -> list[str]:
     rows = [
         [d.head.name, parts.STATUS_WORDS[d.verdict.status], parts.ratio(d.geomean_ratio), parts.interval(d.geomean_ci95), str(len(d.losses)),
          "yes" if d.rank_inversion else "no"]
@@ -93,7 +93,7 @@ def _heads(found: Sequence[ComparisonData], limits: _Limits) -> list[str]:
     return table + (["", f"<sub>and {hidden} more</sub>"] if hidden > 0 else [])
 
 
-def _one(data: ComparisonData, limits: _Limits, several: bool) -> list[str]:
+def _one(data: ComparisonData, limits: _PairLimits, several: bool) -> list[str]:
     status = parts.STATUS_WORDS[data.verdict.status]
     title = f"#### {markdown_code(data.head.name, 80)}: {status}" if several else f"### GPU trace comparison: {status}"
     lines = [title, "", f"**{markdown(data.verdict.headline, limits.sentence).strip()}**", ""]
@@ -142,7 +142,7 @@ def _one(data: ComparisonData, limits: _Limits, several: bool) -> list[str]:
     return lines
 
 
-def _conditions(data: ComparisonData, limits: _Limits) -> list[str]:
+def _conditions(data: ComparisonData, limits: _PairLimits) -> list[str]:
     sides = parts.sides(data)
     lines = [*pipe_table(sides), ""]
     said = [markdown(n, limits.note) for n in sides.notes[: limits.notes]]
@@ -164,16 +164,16 @@ def _labelled(block: Block, labels: list[str]) -> list[str]:
     return pipe_table(Block("", ["", *block.columns], rows, frozenset()))
 
 
-def _table(block: Block, limits: _Limits) -> list[str]:
+def _table(block: Block, limits: _PairLimits) -> list[str]:
     return [*pipe_table(block), "", _notes(block, limits), ""]
 
 
-def _notes(block: Block, limits: _Limits) -> str:
+def _notes(block: Block, limits: _PairLimits) -> str:
     said = " · ".join(markdown(n, limits.note) for n in [block.title, *block.notes[: limits.notes]])
     return f"<sub>{said}</sub>"
 
 
-def _findings(findings: Sequence[FindingRow], limits: _Limits) -> list[str]:
+def _findings(findings: Sequence[FindingRow], limits: _PairLimits) -> list[str]:
     shown = [
         f"- **{markdown(f.rule, 20)} {markdown(f.title, 60)}** ({f.severity}, {markdown(f.grade, 20)}): {markdown(f.message, limits.sentence)}"
         + (f" *{markdown(f.remedy[0], 200)}.*" if f.remedy else "")

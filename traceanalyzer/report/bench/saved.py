@@ -13,7 +13,7 @@ TABLE_NAME = "bench.json"
 
 
 @dataclass(frozen=True)
-class _Version:
+class _SavedVersion:
     schema: str = ""
 
 
@@ -36,7 +36,7 @@ def read_table(path: Path) -> BenchTable:
     except OSError as error:
         raise OptionError("cannot_read", f"'{path.name}': {error.strerror}", hint="give a bench.json") from None
     try:
-        schema = msgspec.json.decode(content, type=_Version).schema
+        schema = msgspec.json.decode(content, type=_SavedVersion).schema
         if schema != SCHEMA:
             raise OptionError("not_a_bench", f"'{path.name}' has the schema {schema!r:.60}; expected {SCHEMA}")
         return msgspec.json.decode(content, type=BenchTable)

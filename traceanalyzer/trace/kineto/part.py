@@ -58,7 +58,7 @@ class DecodedPart:
     notes: list[FileNote]
 
 
-class _Recorder(Store):
+class _PartStore(Store):
     """A store that passes rows on, as they are put."""
 
     puts: list[tuple[RowKind, dict[str, Array]]]
@@ -87,7 +87,7 @@ class PartReader:
 
     def _begin(self) -> None:
         self._salvage = Salvage()
-        self._store = _Recorder("", self._salvage, self._limits.max_rows, id_text=id_text, config=parse_config)
+        self._store = _PartStore("", self._salvage, self._limits.max_rows, id_text=id_text, config=parse_config)
         self._decoder = RowDecoder(self._salvage)
         self._columns = Columns(self._store)
         self._tables = _tables(self._columns)
