@@ -99,8 +99,8 @@ def outcomes(tmp_path_factory):
     return of
 
 
-IN_ANOTHER_TEST = {("TA201", "derived_ratio"), ("TA204", "blocked_ratio"), ("TA305", "storm_calls")}
-"""The first and the last decide a sentence of the finding, the second needs a queue too long for an example."""
+IN_ANOTHER_TEST = {("TA201", "derived_ratio"), ("TA204", "blocked_ratio"), ("TA305", "storm_calls"), ("TA305", "single_call_us")}
+"""All but the second decide a sentence of the finding; that one needs a queue too long for an example."""
 
 
 @pytest.mark.parametrize(("rule", "threshold"), OF_RULES, ids=[f"{r.code}-{t.name}" for r, t in OF_RULES])
@@ -118,6 +118,16 @@ def test_so_many_allocations_in_a_row_are_called_a_storm(tmp_path):
     for limit, code in ((12, "storm"), (13, "allocation")):
         (found,) = rule().check(analyse(ta.read(path), AnalysisOptions(thresholds={"storm_calls": limit})))
         assert found.code == code and found.numbers["most_calls_in_one_interval"] == 12
+
+
+def test_a_call_this_long_is_told_apart_from_a_habit(tmp_path):
+    rule = next(r for r in RULES if r.code == "TA305")
+    path = tmp_path / "single.json"
+    write_example(next(e for e in rule.positive if "400 ms" in e.title), path)
+    for limit, code in ((399_000, "single-calls"), (401_000, "allocation")):
+        (found,) = rule().check(analyse(ta.read(path), AnalysisOptions(thresholds={"single_call_us": limit})))
+        assert found.code == code and found.numbers["longest_call_us"] == pytest.approx(400_000, rel=0.01)
+        assert ("before recording" in found.remedy[0]) is (code == "single-calls")
 
 
 def analysed(built, tmp_path, **thresholds):

@@ -88,6 +88,15 @@ def allocator_of(analysis: Analysis) -> str:
     }.get(framework(analysis), Advice("allocate before the loop, from a pool", " (cudaMallocAsync)"))
 
 
+def started_before_of(analysis: Analysis) -> str:
+    """Return how one-time work of libraries is kept out of the recording."""
+    what = "the jitted function" if framework(analysis) == "jax" else "the step"
+    return Advice(
+        f"run {what} a few times before recording",
+        ", with the same shapes: a library (cuDNN, cuBLAS, a context) starts in its first call, which often shows as an allocation or a free",
+    )
+
+
 def read_back_of(analysis: Analysis) -> str:
     """Return how results are kept on the device until they are needed."""
     if framework(analysis) == "jax":

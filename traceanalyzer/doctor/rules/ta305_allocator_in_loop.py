@@ -9,7 +9,8 @@ Why it matters
 
 How it is decided
     Each idle nanosecond belongs to what the host did in it; those inside allocation calls are the cost. Allocations that
-    the queue hides cost nothing and are not reported. PROVEN.
+    the queue hides cost nothing and are not reported. PROVEN. Where calls of `single_call_us` or more hold half of the cost, the
+    advice is that of a start: which library or mapping it was, the trace does not say.
 
 Example
     40 times cudaFree and a cudaMalloc, 28.9 ms in a row: the allocator gave up and tried again.
@@ -39,16 +40,23 @@ from traceanalyzer.doctor.examples import Examples
 from traceanalyzer.doctor.finding import Finding
 from traceanalyzer.doctor.ledger_rule import LedgerRule, Remedy, cost_numbers, cost_params
 from traceanalyzer.doctor.message import Message
-from traceanalyzer.doctor.remedies import allocator_of
+from traceanalyzer.doctor.remedies import allocator_of, started_before_of
 from traceanalyzer.doctor.rule import Example
 from traceanalyzer.options import Threshold
-from traceanalyzer.trace.tables import Bool
+from traceanalyzer.trace.tables import Bool, Int64
 
 STORM_CALLS = Threshold(
     "storm_calls",
     8,
     "calls in one idle interval",
     "more than a step allocates: the allocator clears its cache and starts over",
+)
+
+SINGLE_CALL_US = Threshold(
+    "single_call_us",
+    100_000.0,
+    "us",
+    "memory for a tensor takes a tenth of it: a longer call starts a library, or maps or frees gigabytes",
 )
 
 
@@ -71,7 +79,7 @@ class AllocatorInLoop(LedgerRule):
     name = "allocator-in-loop"
     family = "sync"
     change = "no_allocation"
-    thresholds = (*LedgerRule.thresholds, STORM_CALLS)
+    thresholds = (*LedgerRule.thresholds, STORM_CALLS, SINGLE_CALL_US)
     causes = (LedgerClass.ALLOCATION,)
     remedies: ClassVar[tuple[Remedy, ...]] = (allocator_of, "allocate before the loop")
     messages: ClassVar[dict[str, Message]] = {
@@ -86,9 +94,28 @@ class AllocatorInLoop(LedgerRule):
             "[[ and {second:cause} ({second_ns:time})]], up to {most:count} calls in one idle interval: an allocator that runs out of memory frees what it holds and "
             "tries again.",
         ),
+        "single-calls": Message(
+            "single allocation calls hold the device up: it waits {cost_ns:time}, {share:share} of its span, for them, up to {longest_ns:time} in one call of {top:cause}",
+            "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device waits while the host is in {top:cause} ({top_ns:time})"
+            "[[ and {second:cause} ({second_ns:time})]]; {long:plural call} of {limit_ns:time} or more hold {long_ns:time} of it. Memory for a tensor takes far less: "
+            "such a call starts a library, or maps or frees gigabytes, and a run does it once.",
+        ),
     }
     positive = Examples(
         lambda: (
+            Example(
+                "a cudaFree of 400 ms, in which a library starts",
+                (
+                    *loop(20, 10, 90),
+                    call(3000, 400_000, "cudaFree", 900),
+                    *(
+                        e
+                        for i in range(20)
+                        for e in (launch(403_010 + 10 * i, 500 + i), kernel(403_020 + 90 * i, 90, 500 + i))
+                    ),
+                ),
+                allows=("TA211", "TA308"),
+            ),
             Example(
                 "cudaMalloc and cudaFree around each launch",
                 tuple(
@@ -116,18 +143,25 @@ class AllocatorInLoop(LedgerRule):
 
     def judged(self, analysis: Analysis, device: DeviceCauses, mask: Bool) -> Finding:
         """Return the finding of one device."""
-        most = _most_calls(device, mask)
+        call, length = _calls(device, mask)
+        most = int(np.unique(call, return_counts=True)[1].max(initial=0))
+        limit = analysis.options.threshold(SINGLE_CALL_US) * 1000
+        long = length[length >= limit]
+        params = cost_params(device, mask, self.change) | {"most": most, "longest_ns": int(length.max(initial=0))}
+        params |= {"long": len(long), "long_ns": int(long.sum()), "limit_ns": int(limit)}
+        single = 2 * int(long.sum()) >= int(length.sum())
         storm = most >= analysis.options.threshold(STORM_CALLS)
-        params = cost_params(device, mask, self.change) | {"most": most}
         return self.say(
-            "storm" if storm else "allocation", self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params,
-            numbers=cost_numbers(analysis, params) | {"most_calls_in_one_interval": most}, evidence=device.evidence(mask),
-            remedy=self.remedy(analysis), cost=device.cost(mask, self.change),
+            "single-calls" if single else "storm" if storm else "allocation",
+            self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params,
+            numbers=cost_numbers(analysis, params) | {"most_calls_in_one_interval": most, "longest_call_us": params["longest_ns"] / 1000},
+            evidence=device.evidence(mask), remedy=[started_before_of(analysis)] if single else self.remedy(analysis),
+            cost=device.cost(mask, self.change),
         )  # fmt: skip
 
 
-def _most_calls(device: DeviceCauses, mask: Bool) -> int:
-    """Return the most allocation calls in one idle interval; calls are told apart by the time between them."""
+def _calls(device: DeviceCauses, mask: Bool) -> tuple[Int64, Int64]:
+    """Return, for each allocation call, its idle interval and how long the device waited in it; calls are told apart by the time between them."""
     ledger = device.ledger
     at = np.flatnonzero(mask)
     # two pieces of one interval with the same name that touch are one call
@@ -137,5 +171,5 @@ def _most_calls(device: DeviceCauses, mask: Bool) -> int:
         | (ledger.start[at[1:]] > ledger.end[at[:-1]])
         | (ledger.name[at[1:]] != ledger.name[at[:-1]])
     )
-    _, counts = np.unique(ledger.interval[at[apart]], return_counts=True)
-    return int(counts.max(initial=0))
+    first = np.flatnonzero(apart)
+    return ledger.interval[at[first]], np.add.reduceat(ledger.ns[at], first) if len(at) else ledger.ns[:0]
