@@ -99,7 +99,12 @@ def outcomes(tmp_path_factory):
     return of
 
 
-IN_ANOTHER_TEST = {("TA201", "derived_ratio"), ("TA204", "blocked_ratio"), ("TA305", "storm_calls"), ("TA305", "single_call_us")}
+IN_ANOTHER_TEST = {
+    ("TA201", "derived_ratio"),
+    ("TA204", "blocked_ratio"),
+    ("TA305", "storm_calls"),
+    ("TA305", "single_call_us"),
+}
 """All but the second decide a sentence of the finding; that one needs a queue too long for an example."""
 
 
