@@ -179,6 +179,15 @@ def test_the_devices_own_gaps_are_no_fault_of_the_host(tmp_path):
     )
 
 
+def shifted(calls, period, pause=0):
+    """Calls of a kernel of 10 us, queued ahead; in the middle the host pauses."""
+    events = []
+    for i in range(calls):
+        late = pause * (i >= calls // 2)
+        events += [launch(0.4 * i + late, i + 1, 0.3), kernel(40 + period * i + late, 10, i + 1, "gemm")]
+    return events
+
+
 def test_a_device_that_is_idle_in_its_own_gaps_is_ok_only_with_a_sound_operation(tmp_path):
     def of(name):
         events = []
@@ -188,6 +197,11 @@ def test_a_device_that_is_idle_in_its_own_gaps_is_ok_only_with_a_sound_operation
 
     one, model = of(lambda i: "gemm"), of(lambda i: f"layer_{i * i}")
     assert one["verdict"]["status"] == "ok" and "`gemm` is sound" in one["verdict"]["headline"]
+    few = reported(tmp_path, shifted(8, 11.5))
+    assert few["verdict"]["status"] == "ok"
+    # a pause among few calls is no median's to hide
+    for calls, gap in ((8, 11.5), (8, 10.0), (9, 10.0)):
+        assert reported(tmp_path, shifted(calls, gap, pause=2_000))["verdict"]["status"] == "suspect"
     # the same gaps with no operation that repeats: they are what limits the run
     assert model["verdict"]["status"] == "suspect" and "pauses between kernels" in model["verdict"]["headline"]
 

@@ -15,7 +15,7 @@ from traceanalyzer.trace.tables import Bool, Int64
 
 LEAST_CALLS = 10
 LEAST_CALLS_WITH_GAPS = 4
-"""Where the device's own gaps are all its idle time, every call shows the same: few suffice."""
+"""Where nearly all idle time of the device is its own gaps, no pause hides behind a median: few calls suffice."""
 MOSTLY = 0.5
 """The operation is what the trace is of where it has half of the device's busy time."""
 SOUND_BUSY = 0.9
@@ -44,15 +44,16 @@ def sound_operation(analysis: Analysis, device: DeviceCauses) -> Sound | None:
     ledger = device.ledger
     total = int(ledger.ns[~device.is_idle].sum())
     usual = usual_gaps(analysis, device)
+    gaps_alone = device.busy_share + device.share(usual) >= SOUND_BUSY
     for op in analysis.operations:
         starts = _starts(analysis, op, ledger.device)
-        if len(starts) < LEAST_CALLS_WITH_GAPS or int(op.busy_ns.sum()) < MOSTLY * total:
+        if len(starts) < (LEAST_CALLS_WITH_GAPS if gaps_alone else LEAST_CALLS) or int(op.busy_ns.sum()) < MOSTLY * total:
             continue
         period = np.maximum(1, np.diff(starts))
         idle = np.diff(device.time_before(starts, device.is_idle))
         gaps = np.diff(device.time_before(starts, usual))
         busy = 1 - float(np.median(idle / period))
-        if len(starts) >= LEAST_CALLS and busy >= SOUND_BUSY:
+        if busy >= SOUND_BUSY:
             return Sound(op.iterations.name, len(starts), busy, 0.0)
         if 1 - float(np.median((idle - gaps) / period)) >= SOUND_BUSY:
             return Sound(op.iterations.name, len(starts), busy, float(np.median(gaps / period)))
