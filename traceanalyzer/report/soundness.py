@@ -47,7 +47,10 @@ def sound_operation(analysis: Analysis, device: DeviceCauses) -> Sound | None:
     gaps_alone = device.busy_share + device.share(usual) >= SOUND_BUSY
     for op in analysis.operations:
         starts = _starts(analysis, op, ledger.device)
-        if len(starts) < (LEAST_CALLS_WITH_GAPS if gaps_alone else LEAST_CALLS) or int(op.busy_ns.sum()) < MOSTLY * total:
+        if (
+            len(starts) < (LEAST_CALLS_WITH_GAPS if gaps_alone else LEAST_CALLS)
+            or int(op.busy_ns.sum()) < MOSTLY * total
+        ):
             continue
         period = np.maximum(1, np.diff(starts))
         idle = np.diff(device.time_before(starts, device.is_idle))
