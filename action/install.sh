@@ -46,7 +46,7 @@ place=$RUNNER_TEMP/traceanalyzer-venv
   refuse "Python $version cannot make a virtual environment (on Debian: apt-get install python3-venv)"
 own=$place/bin/python
 [[ -x $own ]] || own=$place/Scripts/python.exe
-"$own" -I -m pip install --quiet --disable-pip-version-check \
+"$own" -I -m pip install --quiet --no-compile --disable-pip-version-check \
   -c "$GITHUB_ACTION_PATH/constraints.txt" "$GITHUB_ACTION_PATH" >>"$RUNNER_TEMP/traceanalyzer-install.log" 2>&1 ||
   refuse "pip failed: $(tail -n 3 "$RUNNER_TEMP/traceanalyzer-install.log")"
 set_output python "$own"

@@ -159,15 +159,14 @@ def test_the_order_is_that_of_worth_and_each_capture_has_its_bound(good):
     assert bounds[:1] == [ladder[0].most_s] and all(b <= s.most_s for b, s in zip(bounds, ladder, strict=False))
 
 
-@pytest.mark.parametrize("seconds", [5.0, 40.0, 200.0])
+@pytest.mark.parametrize("seconds", [40.0, 200.0])
 def test_it_never_takes_longer_than_it_may_and_says_what_was_left_out(tmp_path, seconds):
     found, runner = checked(tmp_path, seconds=seconds, budget=150.0)
     assert runner.clock.now <= 150.0
     left_out = [s for s in found.steps if s.state == "left out"]
     assert [s.step for s in found.steps] == NAMES
-    if seconds > 5:
-        assert left_out and all("of 150 s were left" in s.reason for s in left_out)
-        assert left_out[0].step in (tmp_path / "gpu-check.txt").read_text()
+    assert left_out and all("of 150 s were left" in s.reason for s in left_out)
+    assert left_out[0].step in (tmp_path / "gpu-check.txt").read_text()
 
 
 def test_a_step_that_crashes_costs_no_other(tmp_path):
