@@ -177,7 +177,9 @@ def test_tensors_that_are_not_contiguous_are_copied():
         torch.testing.assert_close(got.grad, wanted.grad)
 
 
-@pytest.mark.parametrize(("axis", "lost"), [(0, float("nan")), (1, float("inf")), (0, -float("inf")), (1, float("nan"))])
+@pytest.mark.parametrize(
+    ("axis", "lost"), [(0, float("nan")), (1, float("inf")), (0, -float("inf")), (1, float("nan"))]
+)
 def test_a_location_that_is_no_number_shows_in_result_and_gradients_as_in_the_reference(lost, axis):
     value, levels, locations, weights = random_case([(3, 5), (1, 2)], 4)
     locations = (locations + 1e-3).clone()
