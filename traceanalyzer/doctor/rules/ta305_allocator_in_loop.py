@@ -147,14 +147,15 @@ class AllocatorInLoop(LedgerRule):
         most = int(np.unique(call, return_counts=True)[1].max(initial=0))
         limit = analysis.options.threshold(SINGLE_CALL_US) * 1000
         long = length[length >= limit]
-        params = cost_params(device, mask, self.change) | {"most": most, "longest_ns": int(length.max(initial=0))}
+        longest = int(length.max(initial=0))
+        params = cost_params(device, mask, self.change) | {"most": most, "longest_ns": longest}
         params |= {"long": len(long), "long_ns": int(long.sum()), "limit_ns": int(limit)}
         single = 2 * int(long.sum()) >= int(length.sum())
         storm = most >= analysis.options.threshold(STORM_CALLS)
         return self.say(
             "single-calls" if single else "storm" if storm else "allocation",
             self.severity(analysis, device, mask), Grade.PROVEN, device.subject, params,
-            numbers=cost_numbers(analysis, params) | {"most_calls_in_one_interval": most, "longest_call_us": params["longest_ns"] / 1000},
+            numbers=cost_numbers(analysis, params) | {"most_calls_in_one_interval": most, "longest_call_us": longest / 1000},
             evidence=device.evidence(mask), remedy=[started_before_of(analysis)] if single else self.remedy(analysis),
             cost=device.cost(mask, self.change),
         )  # fmt: skip
