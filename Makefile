@@ -73,8 +73,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.analyser: setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "installing the analyser into $(VENV) ..."
-	@$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e .
-	@$(BIN)/python -m compileall -q traceanalyzer
+	@$(BIN)/pip install -q --no-compile --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
 $(VENV)/.all: setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/python
