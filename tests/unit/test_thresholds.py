@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from functools import cache
@@ -14,7 +15,7 @@ import traceanalyzer as ta
 from tests.builders import trace
 from traceanalyzer.analysis.pipeline import analyse
 from traceanalyzer.doctor.engine import INTERNAL, diagnose
-from traceanalyzer.doctor.example import write_example
+from traceanalyzer.doctor.example import call, kernel, launch, write_example
 from traceanalyzer.doctor.finding import Abstained
 from traceanalyzer.doctor.registry import ALL_RULES, RULES
 from traceanalyzer.doctor.thresholds import all_thresholds
@@ -116,23 +117,37 @@ def test_an_extreme_threshold_changes_what_a_rule_says_to_an_example_and_crashes
         assert any(said != usual for said in extreme)
 
 
-def test_so_many_allocations_in_a_row_are_called_a_storm(tmp_path):
+@pytest.mark.parametrize(
+    ("title", "threshold", "limits", "code"),
+    [("twelve", "storm_calls", (12, 13), "storm"), ("400 ms", "single_call_us", (399_000, 401_000), "single-calls")],
+)
+def test_many_allocations_in_a_row_and_single_long_ones_are_told_from_a_habit(tmp_path, title, threshold, limits, code):
     rule = next(r for r in RULES if r.code == "TA305")
-    path = tmp_path / "storm.json"
-    write_example(next(e for e in rule.positive if "twelve" in e.title), path)
-    for limit, code in ((12, "storm"), (13, "allocation")):
-        (found,) = rule().check(analyse(ta.read(path), AnalysisOptions(thresholds={"storm_calls": limit})))
-        assert found.code == code and found.numbers["most_calls_in_one_interval"] == 12
+    path = tmp_path / "t.json"
+    write_example(next(e for e in rule.positive if title in e.title), path)
+    for limit, wanted in zip(limits, (code, "allocation"), strict=True):
+        (found,) = rule().check(analyse(ta.read(path), AnalysisOptions(thresholds={threshold: limit})))
+        assert found.code == wanted
+        assert found.numbers["most_calls_in_one_interval"] == (12 if code == "storm" else 1)
+        assert ("before recording" in found.remedy[0]) is (wanted == "single-calls")
 
 
-def test_a_call_this_long_is_told_apart_from_a_habit(tmp_path):
+def test_long_allocations_in_every_step_are_a_habit(tmp_path):
     rule = next(r for r in RULES if r.code == "TA305")
-    path = tmp_path / "single.json"
-    write_example(next(e for e in rule.positive if "400 ms" in e.title), path)
-    for limit, code in ((399_000, "single-calls"), (401_000, "allocation")):
-        (found,) = rule().check(analyse(ta.read(path), AnalysisOptions(thresholds={"single_call_us": limit})))
-        assert found.code == code and found.numbers["longest_call_us"] == pytest.approx(400_000, rel=0.01)
-        assert ("before recording" in found.remedy[0]) is (code == "single-calls")
+    path = tmp_path / "t.json"
+    for steps, code in ((4, "single-calls"), (5, "allocation")):
+        rows = [
+            row
+            for i in range(steps + 1)
+            for row in (
+                call(200_000 * i, 150_000, "cudaFree", 900 + i),
+                launch(200_000 * i + 150_010, i + 1),
+                kernel(200_000 * i + 150_020, 90, i + 1),
+            )
+        ][1:]
+        path.write_text(json.dumps({"traceEvents": rows}), encoding="utf-8")
+        (found,) = rule().check(analyse(ta.read(path)))
+        assert found.code == code and found.numbers["longest_call_us"] == 150_000
 
 
 def analysed(built, tmp_path, **thresholds):

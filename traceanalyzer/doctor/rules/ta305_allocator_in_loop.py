@@ -9,7 +9,7 @@ Why it matters
 
 How it is decided
     Each idle nanosecond belongs to what the host did in it; those inside allocation calls are the cost. Allocations that
-    the queue hides cost nothing and are not reported. PROVEN. Where calls of `single_call_us` or more hold half of the cost, the
+    the queue hides cost nothing and are not reported. PROVEN. Where up to four calls of `single_call_us` or more hold half of the cost, the
     advice is that of a start: which library or mapping it was, the trace does not say.
 
 Example
@@ -58,6 +58,8 @@ SINGLE_CALL_US = Threshold(
     "us",
     "memory for a tensor takes a tenth of it: a longer call starts a library, or maps or frees gigabytes",
 )
+MOST_SINGLE = 4
+"""More calls as long as that are a habit of the run: no few libraries start in them."""
 
 
 def _storm(frees: int) -> tuple[dict[str, object], ...]:
@@ -98,7 +100,7 @@ class AllocatorInLoop(LedgerRule):
             "single allocation calls hold the device up: it waits {cost_ns:time}, {share:share} of its span, for them, up to {longest_ns:time} in one call of {top:cause}",
             "[[Device {device}: ]]{cost_ns:time} ({share:share}) of {span_ns:time} the device waits while the host is in {top:cause} ({top_ns:time})"
             "[[ and {second:cause} ({second_ns:time})]]; {long:plural call} of {limit_ns:time} or more hold {long_ns:time} of it. Memory for a tensor takes far less: "
-            "such a call starts a library, or maps or frees gigabytes, and a run does it once.",
+            "a library or context that starts takes this long, and so do gigabytes that are mapped or freed.",
         ),
     }
     positive = Examples(
@@ -150,7 +152,7 @@ class AllocatorInLoop(LedgerRule):
         longest = int(length.max(initial=0))
         params = cost_params(device, mask, self.change) | {"most": most, "longest_ns": longest}
         params |= {"long": len(long), "long_ns": int(long.sum()), "limit_ns": int(limit)}
-        single = 2 * int(long.sum()) >= int(length.sum())
+        single = 2 * int(long.sum()) >= int(length.sum()) and len(long) <= MOST_SINGLE
         storm = most >= analysis.options.threshold(STORM_CALLS)
         return self.say(
             "single-calls" if single else "storm" if storm else "allocation",
