@@ -38,26 +38,23 @@ _ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE
 class _Cursor:
     """Which rows of a table are read next: those of a range of rowids, or, where these have wide gaps, so many behind the last.
 
-    ``last`` is the rowid before the block, ``reached`` the last one in it. A range is a tenth faster: its rows are not put aside first.
+    ``last`` is the rowid before the block, ``first`` where its range begins, ``reached`` the last one in it. A range is a tenth faster: its rows are not put aside first.
     """
 
     def __init__(self, table: str, rowid: str) -> None:
         self.table, self.id = table, rowid
         self.dense = True
-        self.last = self.reached = NO_ID
-        self.bounds: tuple[int, ...] = ()
-        self.taken: tuple[int, int] = (NO_ID, NO_ID)
+        self.last = self.reached = self.first = NO_ID
 
-    def start_at(self, first: int) -> None:
-        """Take the range that begins with a rowid."""
-        self.bounds = (first, min(first + _ROWS - 1, _LARGEST_ID))
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """The parameters of the query."""
+        return (self.first, min(self.first + _ROWS - 1, _LARGEST_ID)) if self.dense else (self.last,)
 
     def counted(self, n: int, reached: int) -> None:
         """Go on behind the rows of a block; ranges that hold few are given up."""
-        self.taken, self.reached = (self.last, reached), reached
-        if self.dense and 16 * n < _ROWS:
-            self.dense = False
-        self.bounds = (reached,)
+        self.reached = reached
+        self.dense = self.dense and 16 * n >= _ROWS
 
     def query(self, pieces: list[str], columns: list[str]) -> str:
         """Return the query for expressions over the columns of the block."""
@@ -68,7 +65,7 @@ class _Cursor:
         return f"SELECT {', '.join(pieces)} FROM ({rows})"
 
     def one_by_one(self, pieces: list[str]) -> str:
-        """Return the query for the rows of the block that was counted, for the bounds ``taken``."""
+        """Return the query for the rows of the block that was counted: those behind ``last``, up to ``reached``."""
         return f"SELECT {', '.join(pieces)} FROM {_quoted(self.table)} WHERE {self.id} > ? AND {self.id} <= ? ORDER BY {self.id}"
 
 
@@ -175,7 +172,7 @@ class Database:
                 return 0, {}, {}
             if not isinstance(first, int):
                 raise self._damaged("rows have no numbers")
-            rows.start_at(first)
+            rows.first = first
         listed = [c for c in numeric if c not in constant]
         differs = " OR ".join(f"{_quoted(c)} IS NOT {'NULL' if v is None else v}" for c, v in constant.items())
         pieces = ["count(*)", f"max({rows.id})", f"sum({differs})" if constant else "0", *map(_listed, listed)]
@@ -200,7 +197,7 @@ class Database:
     ) -> tuple[dict[str, npt.NDArray[np.int64] | None], dict[str, list[str]]]:
         """Read one block row by row: a text in it holds the separator."""
         chosen = [*map(_quoted, numeric), *map(_text_of, textual)]
-        columns = list(zip(*self._all(rows.one_by_one(chosen), rows.taken), strict=True))
+        columns = list(zip(*self._all(rows.one_by_one(chosen), (rows.last, rows.reached)), strict=True))
         numbers: dict[str, npt.NDArray[np.int64] | None] = {
             c: np.array([v if isinstance(v, int) else NO_ID for v in values], dtype=np.int64)
             for c, values in zip(numeric, columns, strict=False)
