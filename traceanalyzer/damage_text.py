@@ -5,7 +5,6 @@ from __future__ import annotations
 from traceanalyzer.trace.file_faults import FileFault, FileNote
 from traceanalyzer.trace.row_faults import Damage, FaultyRow, RowFault, damage_of
 
-_NAMED = 3
 _FAULTS = {
     RowFault.NO_TIME: "no usable time",
     RowFault.UNSET: "time and duration never set (both 0)",
@@ -77,8 +76,8 @@ def words_of_key(key: str) -> str:
 
 def note_sentence(note: FileNote) -> str:
     """Return the sentence for a fault of a file as a whole."""
-    names = ", ".join(name[:60] for name in note.names[:_NAMED])
-    more = len(note.names) - _NAMED
+    names = ", ".join(note.names)
+    more = note.number - len(note.names)
     return _NOTES[note.fault].format(
         byte=note.byte, number=note.number, names=f"{names} and {more} more" if more > 0 else names
     )

@@ -210,7 +210,7 @@ def test_a_view_in_the_place_of_a_table_is_not_read(tmp_path):
     )
     trace = read(path)
     assert not len(trace.activities)
-    assert trace.meta.salvage.notes == [FileNote(FileFault.VIEWS, names=("CUPTI_ACTIVITY_KIND_KERNEL",))]
+    assert trace.meta.salvage.notes == [FileNote(FileFault.VIEWS, number=1, names=("CUPTI_ACTIVITY_KIND_KERNEL",))]
 
 
 def test_a_database_that_lacks_its_last_pages_is_incomplete(tmp_path):

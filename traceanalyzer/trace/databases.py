@@ -9,6 +9,8 @@ from traceanalyzer.trace.file_faults import FileFault
 from traceanalyzer.trace.source import Source
 from traceanalyzer.trace.store import Store
 
+_NAMED = 3
+
 
 def decode_database(source: Source, limits: ReadLimits) -> Store:
     """Return the rows of a database of Nsight Systems, rpd or rocprofv3.
@@ -57,5 +59,5 @@ def _with_damage(store: Store, database: Database) -> Store:
         salvage.note(FileFault.DATABASE_CUT, database.ends_at)
     missing = [name for name in database.not_stored if name.isupper()]
     if missing:
-        salvage.note(FileFault.VIEWS, names=tuple(missing))
+        salvage.note(FileFault.VIEWS, number=len(missing), names=tuple(name[:60] for name in missing[:_NAMED]))
     return store

@@ -26,7 +26,7 @@ class FileFault(StrEnum):
 
 
 class FileNote(NamedTuple):
-    """One fault of a file: ``byte`` is where, ``number`` how many or the limit, ``names`` which; 0 and empty where it has none."""
+    """One fault of a file: ``byte`` is where, ``number`` how many or the limit, ``names`` the first of them, cut; 0 and empty where it has none."""
 
     fault: FileFault
     byte: int = 0

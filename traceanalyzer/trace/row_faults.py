@@ -75,12 +75,15 @@ class Damage(NamedTuple):
 def damage_of(key: str) -> Damage | None:
     """Return the damage of a key; None where it is none (a report of another version)."""
     parts = key.split(":")
-    limit = int(parts.pop()) if len(parts[-1]) < 12 and parts[-1].isascii() and parts[-1].isdigit() else 0
-    start_used = parts[-1:] == ["start_used"] and bool(parts.pop())
+    limit = (
+        int(parts.pop())
+        if len(parts) > 1 and len(parts[-1]) < 12 and parts[-1].isascii() and parts[-1].isdigit()
+        else 0
+    )
+    start_used = len(parts) > 1 and parts[-1] == "start_used" and bool(parts.pop())
     row = parts[0] if len(parts) == 2 else None
-    if len(parts) not in (1, 2) or parts[-1] not in _FAULTS or (row is not None and row not in _ROWS):
+    try:
+        found = Damage(RowFault(parts[-1]), None if row is None else FaultyRow(row), start_used, limit)
+    except ValueError:
         return None
-    return Damage(RowFault(parts[-1]), FaultyRow(row) if row else None, start_used, limit)
-
-
-_FAULTS, _ROWS = frozenset(map(str, RowFault)), frozenset(map(str, FaultyRow))
+    return found if len(parts) <= 2 else None
