@@ -27,7 +27,8 @@ class Sound:
     """An operation that the host never holds up for long, and its calls.
 
     ``busy`` is the part of the time from one call to the next in which the device works, ``gaps`` the part in which
-    it pauses between two short kernels that were queued ahead, as every device does (medians over the calls).
+    it pauses between two short kernels that were queued ahead, as every device does (medians over the calls);
+    0 where it is busy enough without them.
     """
 
     name: str
